@@ -1,0 +1,46 @@
+"""Crowdgram: the distribution over items of a (user, item) table, under user-level differential privacy.
+
+    import crowdgram
+
+    release = crowdgram.release("visits.parquet", user="user", item="page", epsilon=1.0, delta=1e-6, domain="pages.txt")
+    release.top(10)
+
+Nothing heavy is imported until it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .errors import CrowdgramError
+    from .privacy import Adjacency, Guarantee
+    from .releases import ItemEstimate, Release, load, release
+
+__all__ = ["Adjacency", "CrowdgramError", "Guarantee", "ItemEstimate", "Release", "__version__", "load", "release"]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Adjacency": "privacy",
+    "CrowdgramError": "errors",
+    "Guarantee": "privacy",
+    "ItemEstimate": "releases",
+    "Release": "releases",
+    "load": "releases",
+    "release": "releases",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'crowdgram' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

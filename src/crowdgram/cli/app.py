@@ -1,0 +1,202 @@
+"""The commands. Exit codes: 0; 2 for a usage or input error; 1 for a failure."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from enum import StrEnum
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import typer
+from rich.console import Console
+
+from ..errors import CrowdgramError, EngineFailure, InvalidArgument, PrivacyViolation, UnwritableTarget
+from ..privacy import Adjacency
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="crowdgram",
+    help="Release the distribution over items of a (user, item) table under user-level differential privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class WeightChoice(StrEnum):
+    ROWS = "rows"
+    USERS = "users"
+
+
+class MechanismChoice(StrEnum):
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+    SAMPLE_ONE = "sample-one"
+
+
+def guarded(command: F) -> F:
+    """Errors become one line on standard error and an exit code; an unforeseen one shows its kind only."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except (EngineFailure, PrivacyViolation) as error:
+            _fail(str(error), 1)
+        except CrowdgramError as error:
+            _fail(str(error), 2)
+        except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
+            raise
+        except Exception as error:  # noqa: BLE001 (its message may quote rows)
+            _fail(f"unexpected {type(error).__name__}; its message is withheld because it may quote rows. Please report it.", 1)
+
+    return run  # type: ignore[return-value]
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    from .display import printable
+
+    Console(stderr=True, soft_wrap=True).print(f"error: {printable(message)}", style="red", markup=False, highlight=False)
+    raise typer.Exit(code)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"crowdgram {metadata.version('crowdgram')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Release the distribution over items of a (user, item) table under user-level differential privacy."""
+
+
+@app.command()
+@guarded
+def release(
+    table: Annotated[str, typer.Argument(help="A path or glob of CSV, Parquet or JSON files.", show_default=False)],
+    user: Annotated[str, typer.Option(help="Column that says whose row it is.", show_default=False)],
+    item: Annotated[str, typer.Option(help="Column whose distribution is released.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(help="Privacy budget: e^epsilon bounds what anyone can learn.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the release (JSON).", show_default=False)],
+    delta: Annotated[float, typer.Option(help="Chance that the bound may fail; 0 for pure privacy.")] = 0.0,
+    domain: Annotated[
+        str | None, typer.Option(help="The public items: a file with one a line, or a CSV, Parquet or JSON file.")
+    ] = None,
+    domain_column: Annotated[
+        str | None, typer.Option(help="Column of the domain file. [default: like --item, or the only one]")
+    ] = None,
+    weight: Annotated[
+        WeightChoice, typer.Option(help="rows: share of all rows; users: the average user's distribution.")
+    ] = WeightChoice.ROWS,
+    adjacency: Annotated[
+        Adjacency, typer.Option(help="add-remove hides that a user is there; replace hides what a user's rows are.")
+    ] = Adjacency.ADD_REMOVE,
+    mechanism: Annotated[MechanismChoice, typer.Option(help="How the noise is added.")] = MechanismChoice.LAPLACE,
+    max_rows_per_user: Annotated[
+        int | None,
+        typer.Option(help="Rows of one user that count fully; heavier users are scaled down. [default: found privately]"),
+    ] = None,
+    top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
+) -> None:
+    """Release a table's distribution over items."""
+    from .. import releases
+    from .display import Stages, printable, show_release
+
+    _check_target(output, table, domain)
+    with Stages(Console(stderr=True)) as stages:
+        made = releases.release(
+            table,
+            user=user,
+            item=item,
+            epsilon=epsilon,
+            delta=delta,
+            domain=domain if domain is None or domain_column is None else (Path(domain), domain_column),
+            adjacency=adjacency,
+            weight=weight.value,
+            mechanism=mechanism.value,
+            max_rows_per_user=max_rows_per_user,
+            progress=stages,
+        )
+        stages("saving the release")
+        made.save(output)
+    console = Console()
+    show_release(console, made, top)
+    console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+@guarded
+def show(
+    path: Annotated[Path, typer.Argument(help="A release saved by 'crowdgram release'.", show_default=False)],
+    top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
+) -> None:
+    """Show a saved release."""
+    from .. import releases
+    from .display import show_release
+
+    show_release(Console(), releases.load(path), top)
+
+
+@app.command()
+@guarded
+def synth(
+    output: Annotated[Path, typer.Argument(help="Where to write the table: .parquet or .csv.", show_default=False)],
+    users: Annotated[int, typer.Option(help="How many users.")] = 1000,
+    rows: Annotated[int, typer.Option(help="Rows per user: all the same, or the median with --tail.")] = 100,
+    items: Annotated[int, typer.Option(help="How many items.")] = 100,
+    zipf: Annotated[float, typer.Option(help="Zipf exponent of the items; 0 is uniform.")] = 1.0,
+    tail: Annotated[float, typer.Option(help="Spread of rows per user; 0: equal, 1.5: heavy-tailed.")] = 0.0,
+    differ: Annotated[float, typer.Option(help="How much users differ, from 0 (alike) to below 1.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(help="The same seed writes the same table.")] = None,
+    strings: Annotated[bool, typer.Option("--strings", help="Names instead of integers.")] = False,
+    truth: Annotated[Path | None, typer.Option(help="Also write the true distribution (CSV) here.")] = None,
+    domain: Annotated[Path | None, typer.Option(help="Also write the list of items (one a line) here.")] = None,
+) -> None:
+    """Write a synthetic table, for trying things out."""
+    from ..synth import Crowd
+
+    crowd = Crowd(
+        users=users, rows=rows, items=items, zipf=zipf, tail=tail, differ=differ, seed=seed, strings=strings
+    )
+    written = crowd.write(output, truth=truth, domain=domain)
+    typer.echo(f"Wrote {written} rows of {users} users to {output}.")
+
+
+@app.command()
+@guarded
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the sample table, release and picture.")] = Path(
+        "demo-out"
+    ),
+) -> None:
+    """Release a synthetic sample table and compare it with its public truth."""
+    from .demo import run
+
+    run(output, Console())
+
+
+def _check_target(path: Path, *inputs: str | None) -> None:
+    """Refuse an output that cannot be written, or that would overwrite an input, before any budget is spent."""
+    import glob
+    import os
+
+    target = path.resolve()
+    for given in inputs:
+        if given is not None and any(Path(one).resolve() == target for one in (given, *glob.iglob(given, recursive=True))):
+            raise InvalidArgument(f"--output {str(path)!r} would overwrite the input {given!r}. Give another name.")
+    folder = path.parent
+    if path.is_dir():
+        raise UnwritableTarget(f"--output {str(path)!r} is a folder. Give the name of a file.")
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UnwritableTarget(f"--output {str(path)!r}: the folder {str(folder)!r} is not there or cannot be written to.")

@@ -1,0 +1,65 @@
+"""Every error that Crowdgram raises on purpose.
+
+A message names the argument, its value, what is needed and the next step. It never holds a row's content or a
+figure that depends on the private table.
+
+    CrowdgramError
+    ├── InvalidArgument (ValueError)       a parameter is out of range or contradicts another
+    ├── InvalidTable (ValueError)          a column is missing or has a type that cannot serve
+    ├── InvalidDomain (ValueError)         the list of items is empty, repeated or of the wrong type
+    ├── UnreadableSource (OSError)         a file or object cannot be read as a table
+    ├── UnwritableTarget (OSError)         a file cannot be written
+    ├── MissingDependency (ImportError)    an optional library is not installed
+    ├── EngineFailure (RuntimeError)       the engine failed; its own words are withheld, they may quote rows
+    └── PrivacyViolation (RuntimeError)    the recorded events exceed the promise: a bug, nothing is returned
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CrowdgramError",
+    "EngineFailure",
+    "InvalidArgument",
+    "InvalidDomain",
+    "InvalidTable",
+    "MissingDependency",
+    "PrivacyViolation",
+    "UnreadableSource",
+    "UnwritableTarget",
+]
+
+
+class CrowdgramError(Exception):
+    """The root of all errors raised on purpose."""
+
+
+class InvalidArgument(CrowdgramError, ValueError):
+    """A parameter is out of range or contradicts another."""
+
+
+class InvalidTable(CrowdgramError, ValueError):
+    """A column is missing or has a type that cannot serve."""
+
+
+class InvalidDomain(CrowdgramError, ValueError):
+    """The list of items is empty, repeated or of the wrong type."""
+
+
+class UnreadableSource(CrowdgramError, OSError):
+    """A file or object cannot be read as a table."""
+
+
+class UnwritableTarget(CrowdgramError, OSError):
+    """A file cannot be written."""
+
+
+class MissingDependency(CrowdgramError, ImportError):
+    """An optional library is not installed."""
+
+
+class EngineFailure(CrowdgramError, RuntimeError):
+    """The engine failed while it worked on the table."""
+
+
+class PrivacyViolation(CrowdgramError, RuntimeError):
+    """The recorded events exceed the promise. A bug: nothing is returned."""

@@ -1,0 +1,46 @@
+"""Guarantees, the noise that keeps them and the accounting that checks them."""
+
+from crowdgram.privacy.accounting import (
+    check,
+    delta_spent,
+    epsilon_spent,
+    gaussian_sigma,
+    laplace_scale,
+    remaining_epsilon,
+    remaining_mu,
+)
+from crowdgram.privacy.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    event_from_dict,
+    event_to_dict,
+    to_dp_event,
+)
+from crowdgram.privacy.guarantee import Adjacency, Guarantee
+from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, fresh_salt
+from crowdgram.privacy.spending import Spending
+
+__all__ = [
+    "Adjacency",
+    "Event",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "Guarantee",
+    "LaplaceEvent",
+    "Spending",
+    "add_discrete_gaussian",
+    "add_discrete_laplace",
+    "check",
+    "delta_spent",
+    "epsilon_spent",
+    "event_from_dict",
+    "event_to_dict",
+    "fresh_salt",
+    "gaussian_sigma",
+    "laplace_scale",
+    "remaining_epsilon",
+    "remaining_mu",
+    "to_dp_event",
+]

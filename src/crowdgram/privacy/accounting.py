@@ -1,0 +1,289 @@
+"""What was spent and what is left: all events of a release, together, against its guarantee.
+
+Rounds may be chosen from the outcomes of earlier ones (adaptive composition). Gaussian events add in mu^2,
+pure ones (discrete Laplace, choices of bounded range) through their privacy losses, and both join in one sum;
+see docs/proofs/accounting.md. Everything is rounded to the side that overstates what was spent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from crowdgram.errors import InvalidArgument, PrivacyViolation
+from crowdgram.privacy.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from crowdgram.privacy.gaussian import gaussian_delta, gaussian_deltas, gaussian_epsilon, gaussian_mu
+from crowdgram.privacy.guarantee import Guarantee
+from crowdgram.privacy.losses import GridLoss, compose_losses, float_up, pure_epsilon
+
+__all__ = [
+    "TAU",
+    "check",
+    "delta_spent",
+    "epsilon_spent",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_event_mu",
+    "gaussian_mu",
+    "gaussian_sigma",
+    "laplace_scale",
+    "remaining_epsilon",
+    "remaining_mu",
+]
+
+# The width, in units of the integers, of the randomised rounding that turns a continuous Gaussian into the
+# discrete one.
+TAU = 2.0
+# The loss of one coordinate: log((1 + kappa)/(1 - kappa)) with kappa = 2 sum_j exp(-2 pi^2 TAU^2 j^2), which
+# lies just above 4 exp(-2 pi^2 TAU^2) = 2.05e-34. Reference: docs/proofs/discrete-gaussian.md, Lemma 1.
+ETA = 5.0 * math.exp(-2.0 * math.pi**2 * TAU**2)
+# `remaining_mu` keeps back this part of mu, so that shares of it may be rounded and still add to no more than
+# it.
+ROOM_FOR_SHARES = 2.0**-40
+
+
+def delta_spent(events: Iterable[Event], epsilon: float) -> float:
+    """The delta for which all events together are (epsilon, delta)-differentially private.
+
+    Formula: e^H sum_i m_i delta_mu(epsilon - 2H - l_i), where mu^2 = sum of gaussian_event_mu^2, H = ETA
+    times the sum of the dimensions of Gaussian events, and m_i, l_i are the masses and losses of the pure
+    events together (one mass 1 at loss 0 if there are none). 0 if there are only pure events and their
+    epsilons add to at most `epsilon`.
+
+    Guarantee: for the unit and adjacency whose sensitivities the events hold; adaptive; rounded up.
+    Reference: docs/proofs/accounting.md, Theorem 4.
+    """
+    _check_epsilon(epsilon)
+    return _Spent.of(events).delta(epsilon)
+
+
+def epsilon_spent(events: Iterable[Event], delta: float) -> float:
+    """The epsilon for which all events together are (epsilon, delta)-differentially private.
+
+    Formula: the smallest epsilon with delta_spent(events, epsilon) <= delta. For delta = 0 that is the exact
+    sum of the epsilons of pure events, and infinite if there are Gaussian ones.
+
+    Guarantee: as for `delta_spent`, through which the value is re-checked before it is returned; rounded up.
+    """
+    if not 0.0 <= delta < 1.0:
+        raise InvalidArgument(f"delta is {delta!r}; it must be at least 0 and below 1.")
+    spent = _Spent.of(events)
+    if spent.gaussian:
+        # Somewhere below this the curve is under any useful delta; if not there, nowhere.
+        start = 1.0
+        while start < 1e12 and spent.delta(start) > delta:
+            start *= 2.0
+        return _least(lambda epsilon: spent.delta(epsilon) <= delta, start)
+    simple = float_up(spent.pure)
+    if delta == 0.0 or not math.isfinite(simple):
+        return simple
+    return _least(lambda epsilon: spent.delta(epsilon) <= delta, simple)
+
+
+def check(events: Iterable[Event], guarantee: Guarantee) -> None:
+    """Raise PrivacyViolation unless the events together keep the guarantee. Exact: no slack, no tolerance.
+
+    Formula: delta_spent(events, guarantee.epsilon) <= guarantee.delta.
+
+    Guarantee: if this returns, the events together have `guarantee`, for sensitivities that were taken for
+    its unit and adjacency. Reference: docs/proofs/accounting.md, Theorem 4.
+    """
+    spent = delta_spent(events, guarantee.epsilon)
+    if not spent <= guarantee.delta:
+        raise PrivacyViolation(
+            f"the recorded events spend delta={spent:.6g} at epsilon={guarantee.epsilon:g}, more than the "
+            f"promised delta={guarantee.delta:g}; nothing is released. This is a bug: please report it."
+        )
+
+
+def gaussian_event_mu(event: GaussianEvent) -> float:
+    """The event's mu, discreteness included; infinite if sigma <= TAU.
+
+    Formula: sensitivity / sqrt(sigma^2 - TAU^2), rounded up to the next double by an exact comparison.
+    Reference: docs/proofs/discrete-gaussian.md, Theorem 2.
+    """
+    if event.sigma <= TAU:
+        return math.inf
+    spread = math.sqrt((event.sigma - TAU) * (event.sigma + TAU)) if event.sigma < 1e100 else event.sigma
+    estimate = event.sensitivity / spread
+    if not math.isfinite(estimate):
+        return math.inf
+    return _smallest_double(estimate, lambda mu: _keeps_mu(event.sensitivity, event.sigma, mu))
+
+
+def gaussian_sigma(sensitivity: float, mu: float) -> float:
+    """The smallest sigma whose GaussianEvent of this sensitivity has gaussian_event_mu <= mu.
+
+    Formula: sqrt((sensitivity/mu)^2 + TAU^2), rounded up to the next double by an exact comparison.
+    """
+    _check_positive("sensitivity", sensitivity)
+    _check_positive("mu", mu)
+    sensitivity, mu = float(sensitivity), float(mu)
+    estimate = math.hypot(sensitivity / mu, TAU)
+    if not math.isfinite(estimate):
+        raise InvalidArgument(
+            f"mu is {mu!r}; no finite sigma serves sensitivity {sensitivity!r}. Raise epsilon."
+        )
+    return _smallest_double(estimate, lambda sigma: sigma > TAU and _keeps_mu(sensitivity, sigma, mu))
+
+
+def laplace_scale(sensitivity: int, epsilon: float) -> float:
+    """The smallest scale for which discrete Laplace noise of this integer l1 sensitivity is epsilon-private.
+
+    Formula: sensitivity / epsilon, rounded up to the next double by an exact comparison.
+    Reference: docs/proofs/laplace.md, Lemma 1.
+    """
+    if isinstance(sensitivity, bool) or not hasattr(sensitivity, "__index__") or sensitivity < 1:
+        raise InvalidArgument(f"sensitivity is {sensitivity!r}; it must be a whole number, at least 1.")
+    _check_positive("epsilon", epsilon)
+    scale = float_up(Fraction(sensitivity.__index__()) / Fraction(float(epsilon)))
+    if not math.isfinite(scale):
+        raise InvalidArgument(f"epsilon is {epsilon!r}; no finite scale serves sensitivity {sensitivity!r}.")
+    return scale
+
+
+def remaining_mu(guarantee: Guarantee, events: Iterable[Event], dimension: int) -> float:
+    """The mu left for further Gaussian events of `dimension` coordinates in all; 0 if nothing is left.
+
+    Formula: the largest mu such that e^H sum_i m_i delta_M(epsilon - 2H - l_i) <= delta, M^2 = mu^2 + the
+    earlier mu^2, with H and the sum as in `delta_spent`, less one part in 10^12.
+
+    Guarantee: further Gaussian events whose exact squares of gaussian_event_mu add to at most mu^2, and whose
+    dimensions add to at most `dimension`, keep the guarantee together with `events`: the value is re-checked
+    before it is returned. The part held back leaves room to round the shares of each event.
+    """
+    if isinstance(dimension, bool) or not hasattr(dimension, "__index__") or dimension < 1:
+        raise InvalidArgument(f"dimension is {dimension!r}; it must be a whole number, at least 1.")
+    spent = _Spent.of(events)
+
+    def keeps(mu: float) -> bool:
+        return spent.with_gaussian(mu, dimension).delta(guarantee.epsilon) <= guarantee.delta
+
+    # Alone, Gaussian events can use this much; earlier events leave no more.
+    low, high = 0.0, gaussian_mu(guarantee.epsilon, guarantee.delta)
+    if high > 0.0 and keeps(high):
+        low = high
+    for _ in range(64):
+        middle = 0.5 * (low + high)
+        if middle in (low, high) or high - low < 2.0**-48 * high:
+            break
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    mu = low * (1.0 - ROOM_FOR_SHARES)
+    return mu if mu > 0.0 and keeps(mu) else 0.0
+
+
+def remaining_epsilon(guarantee: Guarantee, events: Iterable[Event]) -> float:
+    """The epsilon left for one further pure event, by simple subtraction; 0 if nothing is left.
+
+    Formula: guarantee.epsilon - sum of the epsilons of `events`, exact, rounded down to a double.
+    Guarantee: a further event of this epsilon keeps (guarantee.epsilon, 0), adaptively chosen.
+    """
+    spent = _Spent.of(events)
+    if spent.gaussian:
+        raise InvalidArgument(
+            "events hold Gaussian noise, which has no epsilon to subtract; remaining_mu tells what it leaves."
+        )
+    left = Fraction(guarantee.epsilon) - spent.pure
+    return -float_up(-left) if left > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    """The sums over events that their delta depends on."""
+
+    gaussian: bool
+    mu_squared: Fraction | None  # None: infinite
+    dimension: int
+    pure: Fraction
+    loss: GridLoss | None  # None: no pure events, or too many for any use
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> _Spent:
+        events = tuple(events)
+        gaussians = [event for event in events if isinstance(event, GaussianEvent)]
+        pures = [event for event in events if isinstance(event, LaplaceEvent | ExponentialEvent)]
+        if len(gaussians) + len(pures) != len(events):
+            raise InvalidArgument("events must hold GaussianEvent, LaplaceEvent and ExponentialEvent only.")
+        mus = [gaussian_event_mu(event) for event in gaussians]
+        squared = (
+            sum((Fraction(mu) ** 2 for mu in mus), Fraction(0)) if all(map(math.isfinite, mus)) else None
+        )
+        return cls(
+            gaussian=bool(gaussians),
+            mu_squared=squared,
+            dimension=sum(event.dimension for event in gaussians),
+            pure=sum((pure_epsilon(event) for event in pures), Fraction(0)),
+            loss=compose_losses(pures) if pures else None,
+        )
+
+    def with_gaussian(self, mu: float, dimension: int) -> _Spent:
+        """Together with further Gaussian events."""
+        squared = None if self.mu_squared is None else self.mu_squared + Fraction(mu) ** 2
+        return _Spent(True, squared, self.dimension + dimension, self.pure, self.loss)
+
+    def delta(self, epsilon: float) -> float:
+        if not self.gaussian and self.pure <= Fraction(epsilon):
+            return 0.0
+        if self.mu_squared is None or (self.pure > 0 and self.loss is None):
+            return 1.0
+        mu = _sqrt_up(self.mu_squared)
+        charge = self.dimension * ETA
+        if charge:
+            # Far below one unit of rounding for any real dimension; charged as at least that unit.
+            epsilon = math.nextafter(epsilon - 2.0 * charge, -math.inf)
+        if self.loss is not None:
+            delta = self.loss.delta_with_gaussian(mu, epsilon)
+        else:
+            delta = float(gaussian_deltas(mu, np.array([epsilon]))[0])
+        return min(math.nextafter(delta * math.exp(charge), math.inf), 1.0) if charge else delta
+
+
+def _keeps_mu(sensitivity: float, sigma: float, mu: float) -> bool:
+    """Whether sensitivity / sqrt(sigma^2 - TAU^2) <= mu, in exact rationals."""
+    return Fraction(sensitivity) ** 2 <= Fraction(mu) ** 2 * (Fraction(sigma) ** 2 - Fraction(TAU) ** 2)
+
+
+def _sqrt_up(square: Fraction) -> float:
+    """The smallest double whose square is at least `square`; coarser, but no less, at the extremes."""
+    if square == 0:
+        return 0.0
+    if square > 1e100:
+        return math.inf
+    if square < 1e-100:
+        return 1e-50
+    return _smallest_double(math.sqrt(float_up(square)), lambda root: Fraction(root) ** 2 >= square)
+
+
+def _smallest_double(estimate: float, holds: Callable[[float], bool]) -> float:
+    """The smallest double for which `holds` (and holds above it), from an estimate a few units off."""
+    while not holds(estimate):
+        estimate = math.nextafter(estimate, math.inf)
+    while (below := math.nextafter(estimate, 0.0)) > 0.0 and holds(below):
+        estimate = below
+    return estimate
+
+
+def _least(holds: Callable[[float], bool], high: float) -> float:
+    """The smallest epsilon in [0, high] for which `holds`, from above; infinite if it fails at high."""
+    if holds(0.0):
+        return 0.0
+    if not holds(high):
+        return math.inf
+    low = 0.0
+    while (middle := 0.5 * (low + high)) not in (low, high) and high - low > 2.0**-50 * high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if not (epsilon >= 0.0 and math.isfinite(epsilon)):
+        raise InvalidArgument(f"epsilon is {epsilon!r}; it must be a finite number, at least 0.")
+
+
+def _check_positive(name: str, value: float) -> None:
+    if isinstance(value, bool) or not (value > 0.0 and math.isfinite(value)):
+        raise InvalidArgument(f"{name} is {value!r}; it must be a finite number above 0.")

@@ -1,0 +1,185 @@
+"""What happened: one frozen value for each draw of noise.
+
+The meaning of an event never changes; a new mechanism gets a new event. Sensitivities are for the adjacency
+of the release they were drawn for, so events need not know which adjacency that is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from crowdgram.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+__all__ = [
+    "Event",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "LaplaceEvent",
+    "event_from_dict",
+    "event_to_dict",
+    "to_dp_event",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianEvent:
+    """Independent discrete Gaussian noise on each coordinate of an integer vector.
+
+    Formula: P[noise = z] proportional to exp(-z^2 / (2 sigma^2)) over the integers z, for `dimension`
+    coordinates. `sensitivity` bounds the l2 distance of the vectors of two neighbouring tables.
+    """
+
+    purpose: str
+    sensitivity: float
+    sigma: float
+    dimension: int
+
+    def __post_init__(self) -> None:
+        _check_purpose(self.purpose)
+        object.__setattr__(self, "sensitivity", _positive("sensitivity", self.sensitivity))
+        object.__setattr__(self, "sigma", _positive("sigma", self.sigma))
+        object.__setattr__(self, "dimension", _positive_integer("dimension", self.dimension))
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceEvent:
+    """Independent discrete Laplace noise on each coordinate of an integer vector.
+
+    Formula: P[noise = z] proportional to exp(-|z| / scale) over the integers z, for `dimension` coordinates.
+    `sensitivity` (an integer) bounds the l1 distance of the vectors of two neighbouring tables.
+    """
+
+    purpose: str
+    sensitivity: int
+    scale: float
+    dimension: int
+
+    def __post_init__(self) -> None:
+        _check_purpose(self.purpose)
+        object.__setattr__(self, "sensitivity", _positive_integer("sensitivity", self.sensitivity))
+        object.__setattr__(self, "scale", _positive("scale", self.scale))
+        object.__setattr__(self, "dimension", _positive_integer("dimension", self.dimension))
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialEvent:
+    """A private choice of one among `choices`, of bounded range `epsilon`.
+
+    Formula: for neighbours T, T' there is a t in [0, epsilon] (it may depend on the pair) such that
+    t - epsilon <= log(P[M(T) = j] / P[M(T') = j]) <= t for every choice j. The exponential mechanism with
+    weights exp(epsilon score_j / (2 sensitivity)) is such a choice.
+
+    Reference: Durfee and Rogers, "Practical Differentially Private Top-k Selection" (arXiv 1905.04273).
+    """
+
+    purpose: str
+    epsilon: float
+    choices: int
+
+    def __post_init__(self) -> None:
+        _check_purpose(self.purpose)
+        object.__setattr__(self, "epsilon", _positive("epsilon", self.epsilon))
+        object.__setattr__(self, "choices", _positive_integer("choices", self.choices))
+
+
+Event: TypeAlias = GaussianEvent | LaplaceEvent | ExponentialEvent
+
+_KINDS: dict[str, type[GaussianEvent] | type[LaplaceEvent] | type[ExponentialEvent]] = {
+    "gaussian": GaussianEvent,
+    "laplace": LaplaceEvent,
+    "exponential": ExponentialEvent,
+}
+
+
+def event_to_dict(event: Event) -> dict[str, Any]:
+    """The event in plain values with its "kind", for JSON."""
+    for kind, cls in _KINDS.items():
+        if type(event) is cls:
+            return {"kind": kind, **asdict(event)}
+    raise InvalidArgument(f"event is a {type(event).__name__}; it must be one of {sorted(_KINDS)}.")
+
+
+def event_from_dict(values: Mapping[str, Any]) -> Event:
+    """The event that `event_to_dict` wrote."""
+    kind = values.get("kind")
+    cls = _KINDS.get(kind) if isinstance(kind, str) else None
+    if cls is None:
+        raise InvalidArgument(f"kind is {kind!r}; an event's kind must be one of {sorted(_KINDS)}.")
+    needed = {field.name for field in fields(cls)}
+    given = set(values) - {"kind"}
+    if given != needed:
+        raise InvalidArgument(
+            f"a {kind} event has the keys {sorted(needed)}; got {sorted(given)}. "
+            "Pass what event_to_dict() returned."
+        )
+    return cls(**{name: values[name] for name in needed})
+
+
+def to_dp_event(events: Iterable[Event]) -> DpEvent:
+    """The same events in dp_accounting's language, so that its accountants can be asked too.
+
+    Formula: a Gaussian event becomes a continuous one of noise multiplier sqrt(sigma^2 - 4) / sensitivity, a
+    Laplace event one of noise multiplier scale / sensitivity, a choice of bounded range epsilon becomes
+    (epsilon^2/8)-zCDP.
+
+    Guarantee: conservative but for the discreteness loss, below 1e-33 a coordinate for Gaussian events
+    (docs/proofs/discrete-gaussian.md) and of order 1/(8 scale^2) in delta for Laplace events
+    (docs/proofs/laplace.md). The promise of a release rests on crowdgram.privacy.accounting, not on this
+    translation.
+    """
+    import dp_accounting
+
+    translated: list[DpEvent] = []
+    for event in events:
+        match event:
+            case GaussianEvent():
+                spread = (event.sigma - 2.0) * (event.sigma + 2.0)
+                if spread <= 0.0:
+                    translated.append(dp_accounting.NonPrivateDpEvent())
+                    continue
+                multiplier = math.sqrt(spread) / event.sensitivity * (1.0 - 2.0**-50)
+                translated.append(dp_accounting.GaussianDpEvent(multiplier))
+            case LaplaceEvent():
+                translated.append(
+                    dp_accounting.LaplaceDpEvent(event.scale / event.sensitivity * (1.0 - 2.0**-50))
+                )
+            case ExponentialEvent():
+                # Bounded range epsilon implies (epsilon^2/8)-zCDP: Cesar and Rogers, "Bounding,
+                # Concentrating, and Truncating: Unifying Privacy Loss Composition for Data Analytics" (arXiv
+                # 2004.07223).
+                translated.append(dp_accounting.ZCDpEvent(event.epsilon**2 / 8.0))
+    return dp_accounting.ComposedDpEvent(translated)
+
+
+def _check_purpose(purpose: object) -> None:
+    if not isinstance(purpose, str) or not purpose:
+        raise InvalidArgument(f"purpose is {purpose!r}; it must say in a word or two what the noise is for.")
+
+
+def _positive(name: str, value: Any) -> float:
+    is_bool = isinstance(value, bool) or type(value).__name__ == "bool"
+    try:
+        number = math.nan if is_bool or isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (math.isfinite(number) and number > 0.0):
+        raise InvalidArgument(f"{name} is {value!r}; it must be a finite number above 0.")
+    # An integer beyond 2^53 may fall between two doubles: a sensitivity is rounded up, nothing else is
+    # rounded.
+    if number != value and name != "sensitivity":
+        raise InvalidArgument(f"{name} is {value!r}; it must be a number that a double can hold exactly.")
+    return math.nextafter(number, math.inf) if number < value else number
+
+
+def _positive_integer(name: str, value: Any) -> int:
+    is_bool = isinstance(value, bool) or type(value).__name__ == "bool"
+    if is_bool or not hasattr(value, "__index__") or value.__index__() < 1:
+        raise InvalidArgument(f"{name} is {value!r}; it must be a whole number, at least 1.")
+    number: int = value.__index__()
+    return number

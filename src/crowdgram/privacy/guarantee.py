@@ -1,0 +1,126 @@
+"""What is promised: a guarantee of user-level differential privacy, as a value and as a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from crowdgram.errors import InvalidArgument
+
+__all__ = ["MAX_EPSILON", "Adjacency", "Guarantee"]
+
+MAX_EPSILON = 100.0
+
+
+class Adjacency(StrEnum):
+    """Which two tables count as neighbours.
+
+    ADD_REMOVE: one has all rows of one unit more than the other (the number of units is private).
+    REPLACE: all rows of one unit are changed for any others (the number of units is public).
+    """
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+
+    @classmethod
+    def parse(cls, value: object) -> Adjacency:
+        """The adjacency named by `value`, or InvalidArgument with the choices."""
+        try:
+            return cls(value)  # type: ignore[arg-type]
+        except ValueError:
+            choices = " or ".join(f"'{choice.value}'" for choice in cls)
+            raise InvalidArgument(
+                f"adjacency is {value!r}; it must be {choices}. 'add-remove' is the usual choice."
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """(epsilon, delta)-differential privacy of everything one unit contributed.
+
+    Formula: P[M(T) in S] <= e^epsilon P[M(T') in S] + delta for every set S of outcomes and all neighbours T,
+    T', where epsilon and delta are the fields, and `adjacency` and `unit` say which tables are neighbours.
+
+    Reference: Dwork and Roth, "The Algorithmic Foundations of Differential Privacy" (2014), Definition 2.4.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    unit: str = "user"
+
+    def __post_init__(self) -> None:
+        epsilon = _number("epsilon", self.epsilon, "Try epsilon=1.")
+        if not 0.0 < epsilon <= MAX_EPSILON:
+            raise InvalidArgument(
+                f"epsilon is {self.epsilon!r}; it must be above 0 and at most {MAX_EPSILON:g}, beyond which "
+                "there is no privacy to speak of. Try epsilon=1."
+            )
+        delta = _number("delta", self.delta, "Try delta=1e-6.")
+        if not 0.0 <= delta < 1.0:
+            raise InvalidArgument(
+                f"delta is {self.delta!r}; it must be at least 0 and below 1. Try delta=1e-6, and keep it "
+                "far below one over the number of users."
+            )
+        if not isinstance(self.unit, str) or not self.unit.strip():
+            raise InvalidArgument(
+                f"unit is {self.unit!r}; it must be a word such as 'user'. Leave it out for 'user'."
+            )
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))
+
+    def sentence(self) -> str:
+        """The promise in one plain sentence."""
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            change = f"Adding or removing all rows of any one {self.unit}"
+        else:
+            change = f"Replacing all rows of any one {self.unit} by any others"
+        factor = f"e^{self.epsilon:g} = {_plain(math.exp(self.epsilon))}"
+        chance = f", but for a chance of {self.delta:g}" if self.delta else ""
+        return f"{change} changes the probability of any outcome by at most a factor of {factor}{chance}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The guarantee in plain values, for JSON."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "adjacency": self.adjacency.value,
+            "unit": self.unit,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Guarantee:
+        """The guarantee that `to_dict` wrote."""
+        known = {"epsilon", "delta", "adjacency", "unit"}
+        unknown = sorted(set(values) - known)
+        if unknown or "epsilon" not in values:
+            raise InvalidArgument(
+                f"a guarantee has the keys {sorted(known)}, of which 'epsilon' is needed; "
+                f"got {sorted(values)}. Pass what Guarantee.to_dict() returned."
+            )
+        return cls(**values)
+
+
+def _number(name: str, value: object, next_step: str) -> float:
+    """A finite number as a float; numpy's scalars are welcome, bool and text are not."""
+    is_bool = isinstance(value, bool) or type(value).__name__ == "bool"  # numpy.bool as well
+    if is_bool or not hasattr(value, "__float__"):
+        raise InvalidArgument(f"{name} is {value!r}; it must be a number. {next_step}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(f"{name} is {value!r}; it must be a number. {next_step}") from None
+    if not math.isfinite(number):
+        raise InvalidArgument(f"{name} is {value!r}; it must be a finite number. {next_step}")
+    return number
+
+
+def _plain(factor: float) -> str:
+    """A factor for people: 2.72, 1.05, 22026, 2.69e+43."""
+    if factor < 100.0:
+        return f"{factor:.3g}" if factor >= 1.1 else f"{factor:.5g}"
+    return f"{factor:.0f}" if factor < 1e6 else f"{factor:.3g}"

@@ -1,0 +1,146 @@
+"""The only door to randomness in the whole package.
+
+Noise is drawn by OpenDP's exact samplers over the integers, fed by the operating system's and OpenSSL's
+cryptographic generators, which are safe in threads and after a fork. There is no seed: noise that can be
+replayed is not private.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crowdgram.errors import InvalidArgument
+
+__all__ = ["MAX_SCALE", "add_discrete_gaussian", "add_discrete_laplace", "fresh_salt"]
+
+Integers = npt.NDArray[np.int64]
+
+MAX_SCALE = 2.0**56
+_CLAMP = 2**62
+_MAX_THREADS = 16
+# A draw takes about 10 microseconds; a thread is worth starting for a few milliseconds of them.
+_CHUNK = 2048
+
+
+def add_discrete_gaussian(values: Integers | Sequence[int], sigma: float) -> Integers:
+    """Each value plus its own independent discrete Gaussian noise.
+
+    Formula: P[noise = z] proportional to exp(-z^2 / (2 sigma^2)) over the integers z, where sigma is the
+    argument, taken as the exact rational that the double is.
+
+    Guarantee: that of GaussianEvent(sensitivity, sigma, len(values)) for any bound `sensitivity` on the l2
+    distance of the values of two neighbouring tables. Values beyond +-2^62 are clamped first: clamping moves
+    no two values further apart, in any coordinate, so the sensitivity stays. The noisy sum is exact and then
+    saturates at the ends of int64, which is post-processing.
+
+    Reference: Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (arXiv
+    2004.00010), Algorithm 3, as implemented by OpenDP's make_gaussian; privacy as used here:
+    docs/proofs/discrete-gaussian.md.
+    """
+    return _add("sigma", values, sigma, _gaussian_measurement)
+
+
+def add_discrete_laplace(values: Integers | Sequence[int], scale: float) -> Integers:
+    """Each value plus its own independent discrete Laplace noise.
+
+    Formula: P[noise = z] proportional to exp(-|z| / scale) over the integers z, where scale is the argument,
+    taken as the exact rational that the double is.
+
+    Guarantee: that of LaplaceEvent(sensitivity, scale, len(values)) for any bound `sensitivity` on the l1
+    distance of the values of two neighbouring tables; clamping and saturation as in `add_discrete_gaussian`.
+
+    Reference: arXiv 2004.00010, Algorithm 2, as implemented by OpenDP's make_laplace; docs/proofs/laplace.md.
+    """
+    return _add("scale", values, scale, _laplace_measurement)
+
+
+def fresh_salt() -> str:
+    """128 random bits in hexadecimal, from the operating system.
+
+    For choices that must be unpredictable but need no stated distribution, such as which row of a user is
+    sampled. Not for noise.
+    """
+    return secrets.token_hex(16)
+
+
+def _add(name: str, values: Any, scale: float, measurement: Callable[[float], Any]) -> Integers:
+    scale = _checked_scale(name, scale)
+    clamped = _clamped(values)
+    if clamped.size == 0:
+        return clamped
+    measure = measurement(scale)
+    chunks = [clamped[start : start + _CHUNK] for start in range(0, clamped.size, _CHUNK)]
+    threads = min(os.cpu_count() or 1, _MAX_THREADS, len(chunks))
+    if threads == 1:
+        noisy = [measure(chunk.tolist()) for chunk in chunks]
+    else:
+        # A pool for each call: a pool kept at module level would not survive a fork.
+        with ThreadPoolExecutor(threads) as pool:
+            noisy = list(pool.map(lambda chunk: measure(chunk.tolist()), chunks))
+    return np.concatenate([np.array(chunk, dtype=np.int64) for chunk in noisy])
+
+
+@lru_cache(maxsize=64)
+def _gaussian_measurement(sigma: float) -> Any:
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
+    return dp.m.make_gaussian(*space, scale=sigma)
+
+
+@lru_cache(maxsize=64)
+def _laplace_measurement(scale: float) -> Any:
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    return dp.m.make_laplace(*space, scale=scale)
+
+
+def _opendp() -> Any:
+    """OpenDP, imported when first needed: it takes a while."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp
+
+
+def _checked_scale(name: str, scale: Any) -> float:
+    is_number = isinstance(scale, int | float | np.integer | np.floating) and not isinstance(scale, bool)
+    if not is_number or not math.isfinite(scale) or not 1.0 <= scale <= MAX_SCALE or float(scale) != scale:
+        raise InvalidArgument(f"{name} is {scale!r}; it must be a number from 1 to 2^56.")
+    return float(scale)
+
+
+def _clamped(values: Any) -> Integers:
+    """The values as int64, clamped to +-2^62. A message never quotes them: they are private."""
+    array = values if isinstance(values, np.ndarray) else _from_sequence(values)
+    if array.ndim != 1:
+        raise InvalidArgument(
+            f"values have {array.ndim} dimensions; they must be a vector. Flatten them first."
+        )
+    if array.dtype == object:
+        if not all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in array):
+            raise InvalidArgument("values hold something other than whole numbers; pass integers only.")
+        return np.array([min(max(int(value), -_CLAMP), _CLAMP) for value in array], dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise InvalidArgument(
+            f"values have dtype {array.dtype}; they must be integers. Scale and round them first."
+        )
+    if array.dtype.kind == "u":
+        return np.minimum(array.astype(np.uint64), np.uint64(_CLAMP)).astype(np.int64)
+    return np.clip(array.astype(np.int64), -_CLAMP, _CLAMP)
+
+
+def _from_sequence(values: Any) -> npt.NDArray[Any]:
+    """Python integers of any size, kept as they are."""
+    items = list(values)
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array

@@ -1,0 +1,9 @@
+"""Releases: the whole way from a table to a distribution with its guarantee."""
+
+from __future__ import annotations
+
+from .files import load, save, write_whole
+from .pipeline import release
+from .release import ItemEstimate, Release
+
+__all__ = ["ItemEstimate", "Release", "load", "release", "save", "write_whole"]

@@ -1,0 +1,112 @@
+"""The whole way, from a table to a release."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from importlib import metadata
+from typing import TYPE_CHECKING, Literal
+
+from ..errors import InvalidArgument
+from ..mechanisms import CONFIDENCE, MECHANISMS, check_mechanism
+from ..privacy import Adjacency, Guarantee, Spending
+from .release import Release
+
+if TYPE_CHECKING:
+    from ..tables import Domain, Rows
+
+__all__ = ["release"]
+
+MIN_EPSILON = 1e-6
+MIN_MU = 1e-7
+"""The noise on sums of 2^30 a user then has a scale below 2^56, the largest that can be drawn."""
+
+Progress = Callable[[str], None]
+
+
+def release(
+    table: object,
+    *,
+    user: str,
+    item: str,
+    epsilon: float,
+    delta: float = 0.0,
+    domain: object = None,
+    adjacency: Adjacency | Literal["add-remove", "replace"] = Adjacency.ADD_REMOVE,
+    weight: Literal["rows", "users"] = "rows",
+    mechanism: str = "laplace",
+    max_rows_per_user: int | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Release the distribution over items of a table of (user, item) rows, under user-level differential privacy.
+
+    table: a path or glob of CSV, Parquet or JSON files; or a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
+    user, item: its columns, integers or strings. Rows with a null in either, and rows outside the domain, are dropped.
+    epsilon, delta: the budget, all of it spent by this call.
+    domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a table.
+    adjacency: "add-remove" hides whether a user is in the table at all; "replace" hides what a user's rows are.
+    weight: "rows", the share of all rows; "users", the average user's distribution.
+    mechanism: "laplace", "gaussian" or "sample-one".
+    max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found privately,
+        for a small part of the budget, where it is not given.
+    progress: called with the name of each stage as it starts. Stages are the same for all tables.
+
+    Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else that leaves this
+    function (errors, stages) depends on the schema and on public arguments only.
+    """
+    guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
+    check_mechanism(mechanism, weight, delta, max_rows_per_user)
+    _check_affordable(guarantee, mechanism)
+    if progress is not None and not callable(progress):
+        raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
+    report = progress or (lambda stage: None)
+
+    from ..tables import count_rows, open_rows, read_domain
+
+    report("opening the table")
+    rows = open_rows(table, user=user, item=item)
+    with rows.engine as engine:
+        items = read_domain(domain, rows.item_type, item=item)
+        versions = _versions(engine.name)
+        spending = Spending(guarantee)
+        report("counting rows by user and item")
+        counts = count_rows(rows, items)
+        estimate = MECHANISMS[mechanism](counts, spending, weight, max_rows_per_user, report)
+        report("checking the guarantee")
+        return Release(
+            items=items.items,
+            probabilities=estimate.probabilities,
+            standard_errors=estimate.standard_errors,
+            lower=estimate.lower,
+            upper=estimate.upper,
+            confidence=CONFIDENCE,
+            guarantee=spending.settled(),
+            events=spending.events,
+            mechanism=mechanism,
+            weight=weight,
+            parameters={"items": len(items), **estimate.parameters},
+            versions=versions,
+        )
+
+
+def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:
+    """Refuse, before any row is read, a budget so small that its noise would not fit 64-bit integers."""
+    given = f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}"
+    if guarantee.epsilon < MIN_EPSILON:
+        raise InvalidArgument(f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1.")
+    if mechanism == "gaussian" and Spending(guarantee).remaining_mu(1) < MIN_MU:
+        raise InvalidArgument(
+            f"{given}: leaves nothing for mechanism='gaussian'. Give a larger delta, such as 1e-6, or use mechanism='laplace'."
+        )
+
+
+def _versions(engine: str) -> dict[str, str]:
+    packages = ["crowdgram", "ibis-framework", "opendp", "dp-accounting", "numpy", {"pyspark": "pyspark"}.get(engine, "duckdb")]
+    return {**{name: _version(name) for name in packages}, "engine": engine, "python": platform.python_version()}
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # a cluster's own PySpark, or a bare checkout
+        return "unknown"

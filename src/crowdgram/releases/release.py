@@ -1,0 +1,188 @@
+"""The release: what comes out. A frozen value; all that can be asked of it costs no further privacy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidArgument, MissingDependency
+from ..privacy import Event, Guarantee, to_dp_event
+
+if TYPE_CHECKING:
+    import dp_accounting
+    import matplotlib.axes
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["ItemEstimate", "Release"]
+
+Floats = npt.NDArray[np.float64]
+Item = int | str
+
+
+@dataclass(frozen=True)
+class ItemEstimate:
+    """One item of a release."""
+
+    item: Item
+    probability: float
+    standard_error: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A distribution over the items of a domain, released under `guarantee`.
+
+    items: in the order of the domain. probabilities: sum to 1. standard_errors: of the noise. lower, upper: an interval at level
+    `confidence` for what the mechanism would have given without noise. events: every draw of noise that the table paid for.
+    mechanism, parameters: how it was made; public. weight: "rows" (share of all rows) or "users" (the average user). versions: of the
+    software that made it.
+    """
+
+    items: tuple[Item, ...]
+    probabilities: Floats
+    standard_errors: Floats
+    lower: Floats
+    upper: Floats
+    confidence: float
+    guarantee: Guarantee
+    events: tuple[Event, ...]
+    mechanism: str
+    weight: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for values in (self.probabilities, self.standard_errors, self.lower, self.upper):
+            if len(values) != len(self.items):
+                raise InvalidArgument(f"a release of {len(self.items)} items has a column of {len(values)} values.")
+            values.flags.writeable = False
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Release):
+            return NotImplemented
+        from .files import to_document
+
+        return to_document(self) == to_document(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def probability(self, item: Item) -> float:
+        """The probability of one item of the domain."""
+        return float(self.probabilities[self._place(item)])
+
+    def estimate(self, item: Item) -> ItemEstimate:
+        """One item with its standard error and interval."""
+        return self._at(self._place(item))
+
+    def top(self, n: int = 10) -> list[ItemEstimate]:
+        """The n most probable items, most probable first."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.")
+        order = np.argsort(-self.probabilities, kind="stable")[:n]
+        return [self._at(int(place)) for place in order]
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table with a row for each item."""
+        import pyarrow as pa
+
+        return pa.table(self._columns())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with a row for each item."""
+        frame: pandas.DataFrame = _optional("pandas").DataFrame(self._columns())
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """A data frame with a row for each item."""
+        frame: polars.DataFrame = _optional("polars").DataFrame(self._columns())
+        return frame
+
+    def to_dp_event(self) -> dp_accounting.DpEvent:
+        """The release as a dp_accounting event, to compose with other releases of the same users.
+
+        The event's noise multipliers are for this release's adjacency; compose it with events of the same adjacency.
+        """
+        return to_dp_event(self.events)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release as JSON, whole or not at all."""
+        from .files import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Release:
+        """Read a release that `save` wrote."""
+        from .files import load
+
+        return load(path)
+
+    def plot(
+        self, n: int = 20, *, truth: Mapping[Item, float] | None = None, ax: matplotlib.axes.Axes | None = None
+    ) -> matplotlib.axes.Axes:
+        """Draw the n most probable items with their intervals; `truth` adds public values to compare with."""
+        from .draw import plot
+
+        return plot(self, n, truth, ax)
+
+    def __repr__(self) -> str:
+        g = self.guarantee
+        return (
+            f"<Release of {len(self)} items by {self.mechanism}, weight={self.weight!r}, "
+            f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.adjacency.value}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from .draw import to_html
+
+        return to_html(self)
+
+    @cached_property
+    def _places(self) -> dict[Item, int]:
+        return {item: place for place, item in enumerate(self.items)}
+
+    def _place(self, item: Item) -> int:
+        try:
+            return self._places[item]
+        except (KeyError, TypeError):
+            raise InvalidArgument(f"item={item!r} is not in the domain of this release.") from None
+
+    def _at(self, place: int) -> ItemEstimate:
+        return ItemEstimate(
+            self.items[place],
+            float(self.probabilities[place]),
+            float(self.standard_errors[place]),
+            float(self.lower[place]),
+            float(self.upper[place]),
+        )
+
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "item": list(self.items),
+            "probability": np.array(self.probabilities),
+            "standard_error": np.array(self.standard_errors),
+            "lower": np.array(self.lower),
+            "upper": np.array(self.upper),
+        }
+
+
+def _optional(library: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(library)
+    except ImportError:
+        raise MissingDependency(f"{library} is not installed: pip install 'crowdgram[{library}]'.") from None

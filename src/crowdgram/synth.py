@@ -1,0 +1,275 @@
+"""Synthetic tables of (user, item) rows whose true distribution is known.
+
+What is made here is public: it describes no person, so ordinary seeded randomness is right, and this is the
+only module that may use `numpy.random`. Nothing here may take part in a release.
+
+    >>> crowd = Crowd(users=3, rows=4, items=5, seed=1)
+    >>> crowd.table().num_rows
+    12
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from crowdgram.errors import InvalidArgument, UnwritableTarget
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Crowd"]
+
+# A batch holds whole users and at most this many rows; so no single user may have more.
+_BATCH_ROWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Users who draw their rows from one public distribution, or each from their own around it.
+
+    Attributes:
+        users: How many users; each has at least one row.
+        rows: Rows per user: the exact number if `tail` is 0, else the median. At most a million.
+        items: Size of the domain.
+        zipf: Item i (from 1) has probability proportional to `i ** -zipf`; 0 is uniform.
+        tail: 0: every user has `rows` rows. Otherwise rows per user are log-normal with this sigma, rounded,
+            at least 1 and at most a million.
+        differ: How much users differ, in [0, 1): the chance that a user's second row repeats the first
+            instead of being drawn from `distribution()`. 0: all users are alike. Otherwise each user draws
+            from their own distribution, Dirichlet(p * (1 - differ) / differ) where p is `distribution()`;
+            near 1 almost all their rows are one item. The average over users is p for every value.
+        seed: The same seed gives the same table (with one version of numpy); None: a new one at each call.
+        strings: Users like "u000123" and items like "item-0007" instead of integers from 0.
+    """
+
+    users: int = 1000
+    rows: int = 100
+    items: int = 100
+    zipf: float = 1.0
+    tail: float = 0.0
+    differ: float = 0.0
+    seed: int | None = None
+    strings: bool = False
+
+    def __post_init__(self) -> None:
+        _check_whole("users", self.users, low=1, high=10**12)
+        _check_whole("rows", self.rows, low=1, high=_BATCH_ROWS)
+        _check_whole("items", self.items, low=1, high=10**8)
+        _check_real("zipf", self.zipf)
+        _check_real("tail", self.tail)
+        _check_real("differ", self.differ, below=1.0)
+        if self.seed is not None:
+            _check_whole("seed", self.seed, low=0)
+        if not isinstance(self.strings, bool):
+            raise InvalidArgument(f"strings is {self.strings!r}; it must be True or False.")
+
+    def distribution(self) -> NDArray[np.float64]:
+        """The truth: the probability of each item, in the order of `item_names()`."""
+        weights = np.arange(1, self.items + 1, dtype=np.float64) ** -self.zipf
+        p: NDArray[np.float64] = weights / weights.sum()
+        return p
+
+    def item_names(self) -> list[int] | list[str]:
+        """The domain, the most probable item first."""
+        names: list[int] | list[str] = self._items().to_pylist()
+        return names
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, shuffled, in batches of whole users and of at most a million rows."""
+        rng = np.random.default_rng(self.seed)
+        cdf = np.cumsum(self.distribution())
+        cdf /= cdf[-1]
+        names = self._items()
+        for first_user, rows_of in self._cut(rng):
+            # Inverse CDF: uniform numbers are below 1 and the CDF ends at 1, so the index is in range.
+            item = np.searchsorted(cdf, rng.random(int(rows_of.sum())), side="right")
+            if self.differ > 0:
+                item = item[_urn(rng, rows_of, self.differ)]
+            user = np.repeat(np.arange(len(rows_of)), rows_of)
+            order = rng.permutation(len(user))
+            users = self._names(first_user, len(rows_of), "u", 6, self.users)
+            columns = [users.take(pa.array(user[order])), names.take(pa.array(item[order]))]
+            yield pa.RecordBatch.from_arrays(columns, schema=self._schema())
+
+    def table(self) -> pa.Table:
+        """The whole table in memory."""
+        return pa.Table.from_batches(self.batches(), schema=self._schema())
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        truth: str | os.PathLike[str] | None = None,
+        domain: str | os.PathLike[str] | None = None,
+    ) -> int:
+        """Write the table and return its number of rows.
+
+        Every file is first written whole beside its target, and moved into place once all are there: a
+        failure to write leaves the targets as they were.
+
+        Args:
+            path: The table, as Parquet or CSV by its suffix: columns `user` and `item`.
+            truth: If given, a CSV file of `distribution()`: columns `item` and `probability`.
+            domain: If given, a text file with one item a line.
+        """
+        target = Path(path)
+        if target.suffix.lower() not in (".parquet", ".csv"):
+            raise InvalidArgument(f"path is '{target}'; its name must end in .parquet or .csv.")
+        write_table = self._write_csv if target.suffix.lower() == ".csv" else self._write_parquet
+        targets = [target, *(Path(extra) for extra in (truth, domain) if extra is not None)]
+        _check_targets(targets)
+        try:
+            with ExitStack() as stack:
+                drafts = [Path(stack.enter_context(_folder_beside(one)), one.name) for one in targets]
+                remaining = iter(drafts)
+                rows = write_table(next(remaining))
+                if truth is not None:
+                    self._write_truth(next(remaining))
+                if domain is not None:
+                    self._write_domain(next(remaining))
+                for draft, one in zip(drafts, targets, strict=True):
+                    os.replace(draft, one)
+        except OSError as error:
+            listed = ", ".join(f"'{one}'" for one in targets)
+            reason = error.strerror or type(error).__name__
+            raise UnwritableTarget(
+                f"Cannot write {listed}: {reason}. Choose a folder with room and with permission to write."
+            ) from error
+        return rows
+
+    def _cut(self, rng: np.random.Generator) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield (number of the first user, rows of each user) for each batch.
+
+        Users are taken a million at a time, so that memory does not grow with their number.
+        """
+        for block in range(0, self.users, _BATCH_ROWS):
+            count = min(_BATCH_ROWS, self.users - block)
+            if self.tail > 0:
+                # The cap is put on the exponent, where it cannot overflow.
+                exponent = math.log(self.rows) + self.tail * rng.standard_normal(count)
+                spread = np.rint(np.exp(np.minimum(exponent, math.log(_BATCH_ROWS))))
+                rows_of = np.clip(spread, 1, _BATCH_ROWS).astype(np.int64)
+            else:
+                rows_of = np.full(count, self.rows, dtype=np.int64)
+            ends = np.cumsum(rows_of)
+            start = 0
+            while start < count:
+                done = ends[start - 1] if start else 0
+                stop = int(np.searchsorted(ends, done + _BATCH_ROWS, side="right"))
+                yield block + start, rows_of[start:stop]
+                start = stop
+
+    def _schema(self) -> pa.Schema:
+        kind = pa.string() if self.strings else pa.int64()
+        return pa.schema([("user", kind), ("item", kind)])
+
+    def _items(self) -> pa.Array:
+        return self._names(0, self.items, "item-", 4, self.items)
+
+    def _names(self, first: int, count: int, prefix: str, width: int, total: int) -> pa.Array:
+        """Names of `count` users or items from number `first`; of one width, so that they sort by number."""
+        numbers = pa.array(np.arange(first, first + count, dtype=np.int64))
+        if not self.strings:
+            return numbers
+        digits = pc.utf8_lpad(numbers.cast(pa.string()), width=max(width, len(str(total - 1))), padding="0")
+        return pc.binary_join_element_wise(prefix, digits, "")
+
+    def _write_parquet(self, draft: Path) -> int:
+        with pa.parquet.ParquetWriter(str(draft), self._schema()) as writer:
+            return self._write_batches(writer)
+
+    def _write_csv(self, draft: Path) -> int:
+        # Neither header nor names need quotes; Arrow would put them around every string.
+        options = pa.csv.WriteOptions(include_header=False, quoting_style="none")
+        with open(draft, "wb") as file:
+            file.write(b"user,item\n")
+            with pa.csv.CSVWriter(file, self._schema(), write_options=options) as writer:
+                return self._write_batches(writer)
+
+    def _write_batches(self, writer: Any) -> int:
+        rows = 0
+        for batch in self.batches():
+            writer.write_batch(batch)
+            rows += batch.num_rows
+        return rows
+
+    def _write_truth(self, draft: Path) -> None:
+        with open(draft, "w", encoding="utf-8", newline="") as file:
+            lines = csv.writer(file, lineterminator="\n")
+            lines.writerow(("item", "probability"))
+            lines.writerows(zip(self.item_names(), self.distribution().tolist(), strict=True))
+
+    def _write_domain(self, draft: Path) -> None:
+        with open(draft, "w", encoding="utf-8", newline="") as file:
+            file.writelines(f"{name}\n" for name in self.item_names())
+
+
+def _urn(rng: np.random.Generator, rows_of: NDArray[np.int64], differ: float) -> NDArray[np.int64]:
+    """For each row, the row whose fresh draw it shows: itself or an earlier row of the same user.
+
+    Polya's urn, for users with Dirichlet(a p), a = (1 - differ) / differ: a user's row j (from 0) is drawn
+    afresh from p with probability a / (a + j) and otherwise copies one of the j rows before it, chosen
+    uniformly (Blackwell and MacQueen, 1973). This is the Dirichlet-multinomial exactly, at a cost that
+    depends on the rows only: no users-by-items matrix, and no gamma draws, which underflow for tiny a p_i.
+    """
+    start = np.repeat(np.cumsum(rows_of) - rows_of, rows_of)
+    row = np.arange(len(start))
+    j = row - start
+    # a / (a + j), multiplied through by differ: it cannot overflow however small differ is.
+    fresh = rng.random(len(row)) * ((1.0 - differ) + differ * j) < (1.0 - differ)
+    # floor(uniform * j) is below j: uniform is at most 1 - 2**-53 and j is at most a million.
+    copied = start + np.floor(rng.random(len(row)) * j).astype(np.int64)
+    shown = np.where(fresh, row, copied)
+    # Follow copies of copies to their origin; each pass doubles the reach, so a handful suffices.
+    while True:
+        further = shown[shown]
+        if np.array_equal(further, shown):
+            return shown
+        shown = further
+
+
+def _folder_beside(target: Path) -> tempfile.TemporaryDirectory[str]:
+    """A folder for a draft of `target`, removed with all that is left in it however the work ends.
+
+    Unlike a bare temporary file, a file in it gets the permissions of any new file.
+    """
+    return tempfile.TemporaryDirectory(prefix=".crowdgram-", dir=target.parent)
+
+
+def _check_whole(name: str, value: object, *, low: int, high: int | None = None) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
+        needed = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise InvalidArgument(f"{name} is {value!r}; it must be a whole number {needed}.")
+
+
+def _check_real(name: str, value: object, *, below: float = math.inf) -> None:
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not real or not 0 <= value < below:  # type: ignore[operator]
+        needed = "a finite number of at least 0" if below == math.inf else f"at least 0 and below {below:g}"
+        raise InvalidArgument(f"{name} is {value!r}; it must be {needed}.")
+
+
+def _check_targets(targets: list[Path]) -> None:
+    if len({target.resolve() for target in targets}) < len(targets):
+        raise InvalidArgument(f"path, truth and domain must be different files; path is '{targets[0]}'.")
+    for target in targets:
+        if not target.parent.is_dir():
+            raise UnwritableTarget(
+                f"Cannot write '{target}': there is no folder '{target.parent}'. Make it first."
+            )
+        if target.is_dir():
+            raise UnwritableTarget(f"Cannot write '{target}': it is a folder. Give the name of a file.")

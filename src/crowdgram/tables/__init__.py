@@ -1,0 +1,26 @@
+"""Private tables: sources, the domain, counts and bounded integer sums. The only package that knows Ibis."""
+
+from __future__ import annotations
+
+from .counts import ROW_LIMIT, Counts, count_rows
+from .domain import Domain, read_domain
+from .sources import Rows, open_rows
+from .sums import UNIT, Centre, CentredSum, Distances, distances, l1_sum, rows_histogram, sampled_sum
+
+__all__ = [
+    "ROW_LIMIT",
+    "UNIT",
+    "Centre",
+    "CentredSum",
+    "Counts",
+    "Distances",
+    "Domain",
+    "Rows",
+    "count_rows",
+    "distances",
+    "l1_sum",
+    "open_rows",
+    "read_domain",
+    "rows_histogram",
+    "sampled_sum",
+]

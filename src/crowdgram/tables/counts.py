@@ -1,0 +1,75 @@
+"""Counts per (user, item), materialised once and used by every later pass.
+
+Two tables are kept in the engine: `cells` (user, idx, n) with one row for each user and item of the domain, and `users`
+(user, rows). Rows with a null user or item, and rows outside the domain, are dropped; so is a user with no row
+left. None of this is reported: how many were dropped is private.
+
+No user counts for more than `ROW_LIMIT` rows: a user with more has each count divided by the same whole number, rounding
+down. The limit is far beyond any radius worth paying for; it is what makes every later product fit 64-bit integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .domain import Domain
+from .engine import Engine
+from .sources import Rows
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["ROW_LIMIT", "Counts", "count_rows"]
+
+ROW_LIMIT = 2**20
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Every user's contribution N(u), in the engine. Private: nothing here may leave without noise."""
+
+    engine: Engine
+    cells: ir.Table
+    users: ir.Table
+    items: int
+
+
+def count_rows(rows: Rows, domain: Domain) -> Counts:
+    """Count each user's rows of each item of the domain. The private table is read here and nowhere else, once."""
+    engine = rows.engine
+    places = domain.upload(engine)
+    table = rows.table.filter(rows.table.user.notnull() & rows.table.item.notnull())
+    placed = table.inner_join(places, "item").select("user", "idx")
+    cells = engine.keep(_tally(placed), "counting rows by user and item")
+    engine.drop(places)
+    users = engine.keep(_rows_per_user(cells), "counting rows by user")
+    if _largest(engine, users) > ROW_LIMIT:
+        # Only saves a pass where nobody is over the limit: dividing by 1 would change nothing.
+        limited = engine.keep(_limited(cells, users), "limiting rows per user")
+        engine.drop(users)
+        engine.drop(cells)
+        cells = limited
+        users = engine.keep(_rows_per_user(cells), "counting rows by user")
+    return Counts(engine, cells, users, len(domain))
+
+
+def _tally(placed: ir.Table) -> ir.Table:
+    return placed.group_by("user", "idx").agg(n=placed.count())
+
+
+def _rows_per_user(cells: ir.Table) -> ir.Table:
+    return cells.group_by("user").agg(rows=cells.n.sum().cast("int64"))
+
+
+def _largest(engine: Engine, users: ir.Table) -> int:
+    found = engine.fetch(users.agg(largest=users.rows.max()), "counting rows by user").column(0)[0].as_py()
+    return int(found or 0)
+
+
+def _limited(cells: ir.Table, users: ir.Table) -> ir.Table:
+    """Divide a user's counts by q = ceil(rows / ROW_LIMIT), rounding down, so that they sum to at most ROW_LIMIT."""
+    divisor = (users.rows + (ROW_LIMIT - 1)) // ROW_LIMIT
+    joined = cells.inner_join(users.select("user", divisor=divisor), "user")
+    divided = joined.select("user", "idx", n=(joined.n // joined.divisor).cast("int64"))
+    return divided.filter(divided.n > 0)

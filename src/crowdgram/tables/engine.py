@@ -1,0 +1,195 @@
+"""The engine that holds a table: where intermediate results are kept, fetched and dropped.
+
+Relational work is written once, in Ibis. What differs between engines is only how a table is kept for the next
+pass and dropped after the last one; that is all this file knows. An engine's own error message may quote rows, so
+it never leaves this file: `shielded` swaps it for one that speaks of the stage alone.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import ibis
+import pyarrow as pa
+
+from ..errors import CrowdgramError, EngineFailure
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["DuckEngine", "Engine", "SparkEngine", "engine_for", "fresh_name", "shielded"]
+
+T = TypeVar("T")
+
+
+def shielded(stage: str, call: Callable[[], T]) -> T:
+    """Run `call`; an engine's error becomes an `EngineFailure` that names the stage and quotes nothing."""
+    try:
+        return call()
+    except (CrowdgramError, ImportError):
+        raise
+    except Exception as error:  # noqa: BLE001 (engines raise anything; the original may quote rows)
+        kind = type(error).__name__
+    # Raised outside the handler, so that the original is not attached as the context either.
+    raise EngineFailure(
+        f"the engine failed while {stage} ({kind}). Its own message is withheld because it may quote rows. "
+        "Check that every file is whole and well formed, and that there is memory and disk space to work in."
+    )
+
+
+class Engine:
+    """Any Ibis backend. Use as a context manager: all that was kept is dropped at the end."""
+
+    def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
+        self.backend = backend
+        self._kept: list[str] = []
+        self._on_close = list(on_close)
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        return str(self.backend.name)
+
+    def keep(self, table: ir.Table, stage: str) -> ir.Table:
+        """Compute `table` once and keep the result for later passes."""
+        name = fresh_name()
+        shielded(stage, lambda: self._create(name, table))
+        self._kept.append(name)
+        return self._table(name)
+
+    def upload(self, table: pa.Table, stage: str) -> ir.Table:
+        """Put a small public table (the domain, a centre) beside the private one."""
+        name = fresh_name()
+        shielded(stage, lambda: self._upload(name, table))
+        self._kept.append(name)
+        return self._table(name)
+
+    def drop(self, table: ir.Table) -> None:
+        """Drop a kept table before the end."""
+        name = table.get_name()
+        if name in self._kept:
+            self._kept.remove(name)
+            self._drop(name)
+
+    def fetch(self, table: ir.Table, stage: str) -> pa.Table:
+        """Collect a result; callers fetch nothing larger than the domain."""
+        return shielded(stage, lambda: self.backend.to_pyarrow(table))
+
+    def close(self) -> None:
+        """Drop all that was kept. Errors are passed over: the connection may be gone already."""
+        for name in reversed(self._kept):
+            try:
+                self._drop(name)
+            except Exception:  # noqa: BLE001, S110
+                continue
+        self._kept.clear()
+        for act in self._on_close:
+            try:
+                act()
+            except Exception:  # noqa: BLE001, S110
+                continue
+        self._on_close.clear()
+
+    def _table(self, name: str) -> ir.Table:
+        return self.backend.table(name)
+
+    def _create(self, name: str, table: ir.Table) -> None:
+        self.backend.create_table(name, table, temp=True)
+
+    def _upload(self, name: str, table: pa.Table) -> None:
+        self.backend.create_table(name, ibis.memtable(table), temp=True)
+
+    def _drop(self, name: str) -> None:
+        self.backend.raw_sql(f'DROP TABLE IF EXISTS "{name}"')
+
+
+class DuckEngine(Engine):
+    """DuckDB, embedded by default."""
+
+    @classmethod
+    def embedded(cls) -> DuckEngine:
+        """A private in-memory database that spills, if it must, to a folder only this user can read."""
+        folder = tempfile.mkdtemp(prefix="crowdgram-")  # mode 0700
+        try:
+            backend = ibis.duckdb.connect(
+                temp_directory=folder,
+                preserve_insertion_order=False,
+                autoinstall_known_extensions=False,
+                autoload_known_extensions=False,
+            )
+            backend.raw_sql("SET enable_progress_bar = false")  # it would print to standard output
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+        def dispose() -> None:
+            try:
+                backend.disconnect()
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+        return cls(backend, [dispose])
+
+    def register(self, data: object) -> ir.Table:
+        """Let DuckDB scan an Arrow object in place."""
+        name = fresh_name()
+        self.backend.con.register(name, data)
+        self._on_close.insert(0, lambda: self.backend.con.unregister(name))
+        return self._table(name)
+
+    def _upload(self, name: str, table: pa.Table) -> None:
+        source = fresh_name()
+        self.backend.con.register(source, table)
+        try:
+            self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS SELECT * FROM "{source}"')
+        finally:
+            self.backend.con.unregister(source)
+
+
+class SparkEngine(Engine):
+    """Spark through PySpark: kept tables are cached data frames behind temporary views."""
+
+    def __init__(self, backend: Any, session: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
+        super().__init__(backend, on_close)
+        self._session = session
+        self._frames: dict[str, Any] = {}
+
+    def _create(self, name: str, table: ir.Table) -> None:
+        self._hold(name, self._session.sql(self.backend.compile(table)))
+
+    def _upload(self, name: str, table: pa.Table) -> None:
+        self._hold(name, self._session.createDataFrame(table.to_pandas()))
+
+    def _hold(self, name: str, frame: Any) -> None:
+        frame = frame.cache()
+        frame.createOrReplaceTempView(name)
+        self._frames[name] = frame
+
+    def _drop(self, name: str) -> None:
+        self._session.catalog.dropTempView(name)
+        self._frames.pop(name).unpersist()
+
+
+def engine_for(backend: Any, on_close: Sequence[Callable[[], None]] = ()) -> Engine:
+    """The engine for an Ibis backend that the caller connected."""
+    if backend.name == "duckdb":
+        return DuckEngine(backend, on_close)
+    if backend.name == "pyspark":
+        return SparkEngine(backend, backend._session, on_close)
+    return Engine(backend, on_close)
+
+
+def fresh_name() -> str:
+    return f"crowdgram_{uuid.uuid4().hex}"

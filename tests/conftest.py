@@ -1,0 +1,54 @@
+"""Shared fixtures: the engines that the conformance suite runs on."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+
+def spark_missing() -> str | None:
+    """Why Spark cannot run here, in plain words; None if it can."""
+    if importlib.util.find_spec("pyspark") is None:
+        return "PySpark is not installed: pip install 'crowdgram[spark]'"
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if not java or not shutil.which(java):
+        return "Java is not installed: Spark needs Java 17 (for example Debian's openjdk-17-jre-headless)"
+    said = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version.group(1)) < 17:
+        return f"Spark needs Java 17 or newer; {java} says: {said.splitlines()[0] if said else 'nothing'}"
+    return None
+
+
+SPARK_MISSING = spark_missing()
+
+
+@pytest.fixture(scope="session")
+def spark():
+    if SPARK_MISSING:
+        pytest.skip(SPARK_MISSING)
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("crowdgram-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", "1g")
+        .config("spark.sql.catalogImplementation", "in-memory")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()

@@ -1,0 +1,194 @@
+"""Statistical tests alarm falsely with probability 1e-6 each, and must reject a scale wrong by 10%."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from crowdgram.errors import InvalidArgument
+from crowdgram.privacy.noise import MAX_SCALE, add_discrete_gaussian, add_discrete_laplace, fresh_salt
+
+FALSE_ALARM = 1e-6
+DRAWS = 20_000
+BINS = 24
+Adder = Callable[..., np.ndarray]
+
+
+def pmf(add: Adder, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """The distribution that `add` promises, from its definition."""
+    reach = int(40 * scale) + 10
+    z = np.arange(-reach, reach + 1)
+    weights = np.exp(-(z**2) / (2 * scale**2) if add is add_discrete_gaussian else -np.abs(z) / scale)
+    return z, weights / weights.sum()
+
+
+def variance_p_value(sample: np.ndarray, z: np.ndarray, p: np.ndarray) -> float:
+    """Two-sided, for the mean of squares; normal by the central limit theorem over 20,000 draws."""
+    second, fourth = (p * z.astype(float) ** 2).sum(), (p * z.astype(float) ** 4).sum()
+    score = ((sample.astype(float) ** 2).mean() - second) / math.sqrt((fourth - second**2) / len(sample))
+    return 2 * stats.norm.sf(abs(score))
+
+
+def fit_p_value(sample: np.ndarray, z: np.ndarray, p: np.ndarray) -> float:
+    """Pearson's chi-square over bins of roughly equal probability."""
+    groups = np.minimum(((np.cumsum(p) - p / 2) * BINS).astype(int), BINS - 1)
+    groups = np.unique(groups, return_inverse=True)[1]
+    expected = np.bincount(groups, weights=p) * len(sample)
+    inside = np.clip(sample - z[0], 0, len(z) - 1)
+    observed = np.bincount(groups[inside], minlength=len(expected))
+    return float(stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(expected) - 1))
+
+
+@pytest.mark.parametrize("add", [add_discrete_gaussian, add_discrete_laplace])
+@pytest.mark.parametrize("scale", [1.0, 3.7, 1000.3])
+def test_noise_has_its_distribution(add: Adder, scale: float) -> None:
+    sample = add(np.zeros(DRAWS, dtype=np.int64), scale)
+    assert sample.dtype == np.int64
+    assert variance_p_value(sample, *pmf(add, scale)) > FALSE_ALARM
+    assert fit_p_value(sample, *pmf(add, scale)) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("add", [add_discrete_gaussian, add_discrete_laplace])
+@pytest.mark.parametrize("scale", [3.7, 1000.3])
+@pytest.mark.parametrize("wrong", [1.1, 1 / 1.1])
+def test_a_scale_wrong_by_a_tenth_is_rejected(add: Adder, scale: float, wrong: float) -> None:
+    # Powers above 1 - 1e-6: the variance is off by 17 to 21%, 10 to 21 standard errors.
+    broken = add(np.zeros(DRAWS, dtype=np.int64), scale * wrong)
+    assert variance_p_value(broken, *pmf(add, scale)) < FALSE_ALARM
+    assert fit_p_value(broken, *pmf(add, scale)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("add", "other"),
+    [(add_discrete_gaussian, add_discrete_laplace), (add_discrete_laplace, add_discrete_gaussian)],
+)
+def test_the_wrong_shape_is_rejected(add: Adder, other: Adder) -> None:
+    matched = 50.0 * (math.sqrt(2) if add is add_discrete_gaussian else 1 / math.sqrt(2))
+    broken = add(np.zeros(DRAWS, dtype=np.int64), matched)  # the other's variance, but not its shape
+    assert fit_p_value(broken, *pmf(other, 50.0)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("add", [add_discrete_gaussian, add_discrete_laplace])
+def test_noise_at_the_largest_scale(add: Adder) -> None:
+    sample = add(np.zeros(DRAWS, dtype=np.int64), MAX_SCALE) / MAX_SCALE
+    law = stats.norm() if add is add_discrete_gaussian else stats.laplace()
+    assert stats.kstest(sample, law.cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(sample * 1.1, law.cdf).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("add", [add_discrete_gaussian, add_discrete_laplace])
+def test_noise_is_added_to_its_own_value_in_order(add: Adder) -> None:
+    values = np.arange(-10_000, 10_000, dtype=np.int64) * 1000
+    # 60 scales: exceeded with probability below 20,000 exp(-60) = 2e-22.
+    assert np.abs(add(values, 2.0) - values).max() < 120
+
+
+@pytest.mark.parametrize("add", [add_discrete_gaussian, add_discrete_laplace])
+def test_no_draw_is_used_twice(add: Adder) -> None:
+    # Across chunks, threads and calls. 20,000 draws of scale 2^56 collide with probability below 1e-8.
+    zeros = np.zeros(5_000, dtype=np.int64)
+    with ThreadPoolExecutor(4) as pool:
+        draws = np.concatenate(list(pool.map(lambda _: add(zeros, MAX_SCALE), range(4))))
+    assert len(np.unique(draws)) == 20_000
+
+
+def test_a_fork_does_not_repeat_the_noise_of_its_parent() -> None:
+    script = """
+import json, os, numpy as np
+from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, fresh_salt
+zeros = np.zeros(3000, dtype=np.int64)  # two chunks: threads on both sides of the fork
+def draw():
+    both = [add(zeros, 2.0**50).tolist() for add in (add_discrete_gaussian, add_discrete_laplace)]
+    return both[0] + both[1] + [fresh_salt()]
+draw()  # whatever state there is, is there before the fork
+pipes = []
+for _ in range(2):
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.close(read)
+        with os.fdopen(write, "w") as out:
+            json.dump(draw(), out)
+        os._exit(0)
+    os.close(write)
+    pipes.append(read)
+mine = draw()
+print(json.dumps([mine] + [json.load(os.fdopen(read)) for read in pipes]))
+"""
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, check=True)
+    draws = json.loads(run.stdout)
+    everything = [draw for process in draws for draw in process]
+    # 18,000 draws of scale 2^50 share at most a value or two by chance (probability of 3 or more below
+    # 1e-15); a repeated generator would share thousands.
+    assert len(everything) == 3 * 6001
+    assert len(everything) - len(set(everything)) <= 2
+
+
+def test_values_beyond_the_clamp_and_saturation() -> None:
+    ends = [2**62, 2**80, 2**63 - 1, -(2**62), -(2**80), -(2**63)]
+    noisy = add_discrete_laplace(ends, 1.0)
+    assert np.abs(np.abs(noisy.astype(object)) - 2**62).max() < 100
+    assert np.abs(add_discrete_gaussian(np.array([2**64 - 1], dtype=np.uint64), 1.0) - 2**62).max() < 100
+    assert np.abs(add_discrete_gaussian(np.array([-(2**63)]), 1.0) + 2**62).max() < 100
+    assert np.abs(add_discrete_gaussian(np.array([-5, 5], dtype=np.int8), 1.0)).max() < 100
+    # 2^62 = 64 scales of Laplace noise at the largest scale: half of int64 is never left (probability e^-64 a
+    # draw), and what OpenDP does at the end of int64 is to saturate, not to wrap.
+    high = add_discrete_laplace([2**62] * 2000, MAX_SCALE)
+    assert high.min() > 0
+
+
+def test_opendp_saturates_rather_than_wraps() -> None:
+    from crowdgram.privacy.noise import _laplace_measurement
+
+    noisy = _laplace_measurement(MAX_SCALE)([2**63 - 1] * 200)
+    assert min(noisy) > 0
+    assert noisy.count(2**63 - 1) > 40  # about half; below 40 with probability 1e-18
+
+
+def test_empty_vectors_stay_empty() -> None:
+    for add in (add_discrete_gaussian, add_discrete_laplace):
+        for empty in ([], np.array([], dtype=np.int64)):
+            noisy = add(empty, 2.0)
+            assert noisy.shape == (0,)
+            assert noisy.dtype == np.int64
+
+
+@pytest.mark.parametrize("bad", [0.999, 0.0, -1.0, math.nan, math.inf, 2.0**56 * 1.01, True, "2", None])
+def test_bad_scales_are_refused(bad: object) -> None:
+    with pytest.raises(InvalidArgument, match=rf"^sigma is {re.escape(repr(bad))}"):
+        add_discrete_gaussian([1], bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match=rf"^scale is {re.escape(repr(bad))}"):
+        add_discrete_laplace([1], bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        np.array([1.0]),
+        np.array([True]),
+        np.array(["1"]),
+        np.array([[1]]),
+        [1.5],
+        [True],
+        [None],
+        np.array([1, 2.5], dtype=object),
+    ],
+)
+def test_values_that_are_not_integers_are_refused_and_not_quoted(bad: object) -> None:
+    with pytest.raises(InvalidArgument, match="values") as caught:
+        add_discrete_gaussian(bad, 2.0)  # type: ignore[arg-type]
+    assert "2.5" not in str(caught.value)
+
+
+def test_salts_are_fresh() -> None:
+    salts = {fresh_salt() for _ in range(100)}
+    assert len(salts) == 100
+    assert all(re.fullmatch(r"[0-9a-f]{32}", salt) for salt in salts)

@@ -1,0 +1,96 @@
+"""The bounded sums in plain Python: what every engine must give, to the last integer."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter, defaultdict
+
+ROW_LIMIT = 2**20
+UNIT = 2**30
+
+
+class ReferenceCounts:
+    def __init__(self, rows, domain):
+        place = {item: j for j, item in enumerate(domain)}
+        self.items = len(domain)
+        self.cells = defaultdict(Counter)
+        for user, item in rows:
+            if user is not None and item is not None and item in place:
+                self.cells[user][place[item]] += 1
+        for user, cell in list(self.cells.items()):
+            divisor = -(-sum(cell.values()) // ROW_LIMIT)
+            self.cells[user] = {j: n // divisor for j, n in cell.items() if n // divisor}
+        self.rows = {user: sum(cell.values()) for user, cell in self.cells.items()}
+
+
+def l1_sum(counts, row_cap):
+    totals = [0] * counts.items
+    for user, cell in counts.cells.items():
+        weight = UNIT // max(counts.rows[user], row_cap)
+        for j, n in cell.items():
+            totals[j] += weight * n
+    return totals
+
+
+def sampled_sum(counts, salt, row_cap):
+    totals = [0] * counts.items
+    for user, cell in counts.cells.items():
+        rows = counts.rows[user]
+        number = int(hashlib.md5(f"{salt}:{user}".encode()).hexdigest()[:13], 16) % rows
+        for j in sorted(cell):
+            if number < cell[j]:
+                totals[j] += UNIT * min(rows, row_cap) // row_cap
+                break
+            number -= cell[j]
+    return totals
+
+
+def distance(cell, rows, centre):
+    """The double that the engines compute, operation by operation."""
+    C, e, b = centre.coordinates.tolist(), centre.exponents.tolist(), centre.bits
+    A = sum(4 ** e[j] * n * n for j, n in cell.items())
+    if centre.is_origin:
+        upper = float(A) * (1.0 + 2.0**-48)
+    else:
+        B = sum(4 ** e[j] * C[j] * n for j, n in cell.items())
+        K = sum(4 ** e[j] * C[j] ** 2 for j in range(len(C)))
+        k_above = float(K) if int(float(K)) >= K else math.nextafter(float(K), math.inf)
+        first, second = float(A) * float(4**b), (float(rows) * float(B)) * float(2 ** (b + 1))
+        ends = first + (float(rows) * float(rows)) * k_above
+        upper = (ends - second) + (ends + second) * 2.0**-48
+    return math.sqrt(upper) * (1.0 + 2.0**-50)
+
+
+def contribution(cell, rows, centre, radius, row_cap, unit=UNIT):
+    """v(u), as an exact integer vector."""
+    weight = math.floor(min(float(unit // max(rows, row_cap)), float(radius) / distance(cell, rows, centre)))
+    C, e, b = centre.coordinates.tolist(), centre.exponents.tolist(), centre.bits
+    return [weight * 2 ** e[j] * (2**b * cell.get(j, 0) - rows * C[j]) for j in range(len(C))]
+
+
+def centred_sum(counts, centre, radius, row_cap, unit=UNIT):
+    totals = [0] * counts.items
+    for user, cell in counts.cells.items():
+        for j, x in enumerate(contribution(cell, counts.rows[user], centre, radius, row_cap, unit)):
+            totals[j] += x
+    return totals
+
+
+def histogram(values, edges):
+    bins = [0] * len(edges)
+    for value in values:
+        bins[next((j for j, edge in enumerate(edges) if value <= edge), len(edges) - 1)] += 1
+    return bins
+
+
+def rows_histogram(counts, edges):
+    return histogram(counts.rows.values(), edges)
+
+
+def distance_histogram(counts, centre, edges, row_cap):
+    values = [
+        float(UNIT // max(counts.rows[u], row_cap)) * distance(cell, counts.rows[u], centre)
+        for u, cell in counts.cells.items()
+    ]
+    return histogram(values, edges)

@@ -1,0 +1,156 @@
+"""One suite, every engine: DuckDB, Spark and the plain-Python reference give the same integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from crowdgram.tables import Centre, count_rows, distances, l1_sum, open_rows, read_domain, rows_histogram, sampled_sum
+from crowdgram.tables import counts as counts_module
+from crowdgram.tables import sums
+
+from . import reference
+
+EDGES = [1, 2, 3, 5, 8, 16, 40, 100, 1000]
+
+
+def skewed():
+    rng = np.random.default_rng(1)
+    rows = []
+    for user in range(60):
+        m = int(np.ceil(rng.pareto(1.0) * 3)) + 1
+        rows += [(user, int(i)) for i in rng.zipf(1.5, size=min(m, 400)) % 13]
+    return rows, list(range(12))  # item 12 is outside the domain
+
+
+def one_huge_user():
+    rows = [(0, i % 7) for i in range(5000)] + [(u, u % 3) for u in range(1, 20)]
+    return rows, list(range(7))
+
+
+def repeated_rows():
+    return [(5, 1)] * 17 + [(6, 1)] * 17 + [(6, 2)] * 3 + [(7, 3)], [1, 2, 3]
+
+
+def string_ids():
+    names = ["ann", "Ann", "ann ", "änn", "a\u0308nn", "", "o'brien", 'q"x', "user;--", "名前"]
+    rows = [(names[(3 * i) % 10], f"item-{i % 4}") for i in range(57)]
+    return rows, ["item-3", "item-0", "item-1", "item-2", "never seen"]
+
+
+def nulls_and_strangers():
+    return [(1, None), (None, 2), (None, None), (1, 2), (2, 99), (3, 2)], [1, 2]
+
+
+def empty():
+    return [], [1, 2, 3]
+
+
+def extreme_integers():
+    big = 2**63 - 1
+    return [(big, big), (-big - 1, big), (0, -big - 1), (0, 0)], [big, -big - 1, 0]
+
+
+CASES = [skewed, one_huge_user, repeated_rows, string_ids, nulls_and_strangers, empty, extreme_integers]
+
+
+def as_arrow(rows, domain):
+    kind = pa.string() if isinstance(domain[0], str) else pa.int64()
+    return pa.table({"u": pa.array([r[0] for r in rows], kind), "i": pa.array([r[1] for r in rows], kind)})
+
+
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def counted(request):
+    """rows, domain -> Counts in the engine under test."""
+    engines = []
+
+    def make(rows, domain, partitions=1):
+        table = as_arrow(rows, domain)
+        if request.param == "spark":
+            session = request.getfixturevalue("spark")
+            kind = "string" if isinstance(domain[0], str) else "bigint"
+            table = session.createDataFrame(rows, f"u {kind}, i {kind}").repartition(partitions)
+        opened = open_rows(table, user="u", item="i")
+        engines.append(opened.engine)
+        return count_rows(opened, read_domain(domain, opened.item_type))
+
+    yield make
+    for engine in engines:
+        engine.close()
+
+
+def centre_for(items, bits=16):
+    weights = 1.0 / np.arange(1, items + 1)
+    coordinates = np.floor(weights / weights.sum() * 2**bits).astype(np.int64)
+    return Centre(coordinates, np.arange(items, dtype=np.int64) % 5, bits)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
+def test_every_sum_is_the_reference_integer_for_integer(counted, case):
+    rows, domain = case()
+    counts, expected = counted(rows, domain), reference.ReferenceCounts(rows, domain)
+    for cap in (1, 3, 1000):
+        assert l1_sum(counts, cap).tolist() == reference.l1_sum(expected, cap)
+    assert rows_histogram(counts, EDGES).tolist() == reference.rows_histogram(expected, EDGES)
+    for cap in (1, 4):
+        assert sampled_sum(counts, "salt", cap).tolist() == reference.sampled_sum(expected, "salt", cap)
+    for centre in (Centre.origin(len(domain)), centre_for(len(domain))):
+        measured = distances(counts, centre)
+        for radius, cap, unit in ((1, 1, 2**20), (12345, 3, 2**20), (2**44, 1, 2**30)):
+            found = measured.sum(radius, cap, unit).vector()
+            assert found == reference.centred_sum(expected, centre, radius, cap, unit)
+        edges = [2.0**j for j in range(10, 60, 3)]
+        found = measured.histogram(edges, 2).tolist()
+        assert found == reference.distance_histogram(expected, centre, edges, 2)
+        measured.drop()
+
+
+def test_partitions_and_row_order_cannot_matter(counted):
+    rows, domain = skewed()
+    forward = counted(rows, domain, partitions=7)
+    backward = counted(rows[::-1], domain, partitions=3)
+    centre = centre_for(len(domain))
+    assert l1_sum(forward, 5).tolist() == l1_sum(backward, 5).tolist()
+    assert sampled_sum(forward, "s", 2).tolist() == sampled_sum(backward, "s", 2).tolist()
+    one, other = distances(forward, centre), distances(backward, centre)
+    assert one.sum(99, 2).vector() == other.sum(99, 2).vector()
+
+
+def test_a_user_over_the_row_limit_is_divided_down(counted, monkeypatch):
+    monkeypatch.setattr(counts_module, "ROW_LIMIT", 50)
+    monkeypatch.setattr(reference, "ROW_LIMIT", 50)
+    rows, domain = one_huge_user()
+    counts, expected = counted(rows, domain), reference.ReferenceCounts(rows, domain)
+    assert max(expected.rows.values()) <= 50
+    assert l1_sum(counts, 7).tolist() == reference.l1_sum(expected, 7)
+    assert rows_histogram(counts, EDGES).tolist() == reference.rows_histogram(expected, EDGES)
+
+
+def test_nothing_larger_than_the_domain_is_collected(counted, monkeypatch):
+    rows, domain = skewed()
+    counts = counted(rows, domain)
+    sizes = []
+    fetch = counts.engine.fetch
+
+    def watched(table, stage):
+        found = fetch(table, stage)
+        sizes.append(found.num_rows)
+        return found
+
+    monkeypatch.setattr(counts.engine, "fetch", watched)
+    l1_sum(counts, 1)
+    sampled_sum(counts, "s", 2)
+    rows_histogram(counts, EDGES)
+    distances(counts, centre_for(len(domain))).sum(99, 2)
+    assert len(sizes) == 4
+    assert max(sizes) <= max(len(domain), len(EDGES))
+
+
+def test_limits_keep_every_product_in_64_bits():
+    """The largest integers that an engine can meet, from the public limits alone."""
+    largest_square, largest_centre = 4**9, 4**9 * 2**24
+    assert largest_square * counts_module.ROW_LIMIT**2 < 2**63
+    assert largest_centre * counts_module.ROW_LIMIT < 2**63
+    assert sums.UNIT * 2**33 <= 2**63
+    assert sums.UNIT * counts_module.ROW_LIMIT < 2**52  # exact where an engine divides in doubles

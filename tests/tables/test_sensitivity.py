@@ -1,0 +1,137 @@
+"""Neighbouring tables: every bounded sum moves by no more than it states, in exact integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crowdgram.tables import (
+    UNIT,
+    Centre,
+    count_rows,
+    distances,
+    l1_sum,
+    open_rows,
+    read_domain,
+    rows_histogram,
+    sampled_sum,
+)
+
+from . import reference
+
+ITEMS = 5
+EDGES = [1, 2, 4, 9, 30, 100]
+ON_ENGINE = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+IN_PYTHON = settings(max_examples=400, deadline=None)
+
+# One user's rows: a count for each item of the domain, and one item outside it.
+user_rows = st.dictionaries(st.integers(0, ITEMS), st.sampled_from([1, 1, 2, 3, 7, 50, 400]), max_size=ITEMS + 1)
+crowds = st.dictionaries(st.integers(-3, 3), user_rows, max_size=5)
+centres = st.tuples(
+    st.lists(st.integers(0, 2**12), min_size=ITEMS, max_size=ITEMS),
+    st.lists(st.integers(0, 9), min_size=ITEMS, max_size=ITEMS),
+).map(lambda pair: Centre(np.array(pair[0]), np.array(pair[1]), 12))
+
+
+def counted(crowd):
+    rows = [(u, i) for u, cell in crowd.items() for i, n in cell.items() for _ in range(n)]
+    table = pa.table({"u": pa.array([r[0] for r in rows], pa.int64()), "i": pa.array([r[1] for r in rows], pa.int64())})
+    opened = open_rows(table, user="u", item="i")
+    return count_rows(opened, read_domain(range(ITEMS), opened.item_type))
+
+
+@st.composite
+def neighbours(draw):
+    """Two tables that differ in all rows of one user, and whether that user is in both (replaced) or in one."""
+    crowd = draw(crowds)
+    user = draw(st.integers(-3, 3))
+    with_user, without = {**crowd, user: draw(user_rows)}, {u: c for u, c in crowd.items() if u != user}
+    if draw(st.booleans()):
+        return with_user, {**without, user: draw(user_rows)}, True
+    return with_user, without, False
+
+
+def moved(one, other):
+    change = [int(a) - int(b) for a, b in zip(one, other, strict=True)]
+    return sum(abs(c) for c in change), sum(c * c for c in change)
+
+
+@ON_ENGINE
+@given(neighbours(), st.integers(1, 500), centres, st.integers(1, 2**50), st.integers(1, 30))
+def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radius, unit_bits):
+    one, other, replaced = pair
+    times = 2 if replaced else 1
+    a, b = counted(one), counted(other)
+    with a.engine, b.engine:
+        for sums in (
+            (l1_sum(a, row_cap), l1_sum(b, row_cap)),
+            (sampled_sum(a, "salt", row_cap), sampled_sum(b, "salt", row_cap)),
+        ):
+            l1, l2_squared = moved(*sums)
+            assert l1 <= times * UNIT
+            assert l2_squared <= times * UNIT**2  # sqrt(2) UNIT when replaced: the vectors are non-negative
+        assert moved(rows_histogram(a, EDGES), rows_histogram(b, EDGES))[0] <= times
+        for against, factor in ((centre, times**2), (Centre.origin(ITEMS), times)):
+            near, far = distances(a, against), distances(b, against)
+            sums = (near.sum(radius, row_cap, 2**unit_bits), far.sum(radius, row_cap, 2**unit_bits))
+            assert moved(sums[0].vector(), sums[1].vector())[1] <= factor * radius**2
+            edges = [2.0**j for j in range(0, 60, 4)]
+            assert moved(near.histogram(edges, row_cap), far.histogram(edges, row_cap))[0] <= times
+
+
+huge_rows = st.lists(
+    st.one_of(st.integers(0, 9), st.integers(0, 2**17)), min_size=ITEMS, max_size=ITEMS
+).filter(lambda counts: 0 < sum(counts) <= reference.ROW_LIMIT)
+
+
+@IN_PYTHON
+@given(huge_rows, st.integers(0, 24), st.integers(1, 2**50), st.integers(1, 2**20), st.integers(0, 30), st.data())
+def test_one_contribution_keeps_its_radius_under_cancellation(counts, bits, radius, row_cap, unit_bits, data):
+    """Centres next to the user's own shares, where the three terms of the squared distance cancel."""
+    rows = sum(counts)
+    own = [min(max(n * 2**bits // rows + data.draw(st.integers(-2, 2)), 0), 2**bits) for n in counts]
+    exponents = data.draw(st.lists(st.integers(0, 9), min_size=ITEMS, max_size=ITEMS))
+    centre = Centre(np.array(own), np.array(exponents), bits)
+    cell = {j: n for j, n in enumerate(counts) if n}
+    v = reference.contribution(cell, rows, centre, radius, row_cap, 2**unit_bits)
+    assert sum(x * x for x in v) <= radius**2
+
+
+@IN_PYTHON
+@given(huge_rows, st.integers(1, 2**20), st.integers(5, 30))
+def test_clipping_is_tight(counts, row_cap, unit_bits):
+    """The bound is not bought by throwing weight away: a clipped user keeps all of the radius but a rounding."""
+    cell = {j: n for j, n in enumerate(counts) if n}
+    rows = sum(counts)
+    centre = Centre.origin(ITEMS)
+    norm = sum(n * n for n in counts) ** 0.5
+    full = 2**unit_bits // max(rows, row_cap)
+    radius = int(full * norm / 2)
+    if radius < 1:
+        return
+    v = reference.contribution(cell, rows, centre, radius, row_cap, 2**unit_bits)
+    length = sum(x * x for x in v) ** 0.5
+    assert radius - norm * (1 + 1e-9) <= length <= radius
+
+
+def test_the_suite_notices_a_bound_that_is_too_small():
+    """Its power: two users at the bound move a sum by all of it."""
+    one, other = counted({1: {0: 400}, 2: {1: 3}}), counted({1: {2: 400}, 2: {1: 3}})
+    with one.engine, other.engine:
+        l1, _ = moved(l1_sum(one, 1), l1_sum(other, 1))
+        assert l1 > 2 * UNIT * 0.999
+        centre = Centre(np.full(ITEMS, 2**12 // ITEMS), np.zeros(ITEMS, dtype=np.int64), 12)
+        radius = 2**40
+        vectors = [distances(counts, centre).sum(radius, 1).vector() for counts in (one, other)]
+        assert moved(*vectors)[1] > radius**2
+
+
+@pytest.mark.parametrize("bad", [{"bits": 25}, {"exponents": 10}, {"coordinates": -1}])
+def test_limits_of_a_centre(bad):
+    zeros = np.zeros(2, dtype=np.int64)
+    parts = {"bits": bad.get("bits", 3), "exponents": zeros + bad.get("exponents", 0)}
+    with pytest.raises(ValueError):
+        Centre(zeros + bad.get("coordinates", 0), **parts)

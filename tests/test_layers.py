@@ -1,0 +1,177 @@
+"""The check of layers: the real tree passes, and each rule catches a tree that breaks it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).parents[1] / "tools" / "check_layers.py"
+
+
+def run(*arguments: str | Path, cwd: Path | None = None) -> tuple[int, list[str]]:
+    result = subprocess.run(
+        [sys.executable, TOOL, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert result.stderr == ""
+    return result.returncode, result.stdout.splitlines()
+
+
+def grow(folder: Path, files: dict[str, str]) -> Path:
+    root = folder / "crowdgram"
+    for name, text in {"__init__.py": "", **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def test_the_real_tree_is_in_order() -> None:
+    code, lines = run()
+    assert code == 0, "\n".join(lines)
+    assert len(lines) == 1
+    assert lines[0].startswith("layers: ")
+    assert lines[0].endswith(" modules, in order")
+
+
+def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
+    root = grow(
+        tmp_path,
+        {
+            "__init__.py": "from . import cli, errors, synth\nfrom crowdgram.audit import run\n",
+            "errors.py": "import os\n",
+            "theory/bounds.py": "import math\nimport numpy\nfrom scipy import stats\nfrom . import other\n",
+            "theory/other.py": "",
+            "synth.py": "import numpy as np, pyarrow\nfrom .errors import A\nnp.random.default_rng()\n",
+            "privacy/__init__.py": "from .noise import draw\n",
+            "privacy/noise.py": "import secrets\nimport opendp.prelude as dp\nfrom ..errors import A\n",
+            "privacy/ledger.py": "import dp_accounting\nfrom .. import theory\n",
+            "tables/source.py": "import ibis, duckdb, pyspark.sql, sqlglot\nfrom ..privacy import noise\n",
+            "mechanisms/a.py": "import crowdgram.tables.source\nfrom crowdgram.mechanisms import b\n",
+            "mechanisms/b.py": "from importlib import import_module\nimport_module('crowdgram.tables')\n",
+            "paper.py": "from crowdgram import errors, privacy, tables\n",
+            "releases/__init__.py": "from ..mechanisms.a import A\nfrom ..paper import B\n",
+            "planning.py": "from .releases import R\nfrom .synth import Crowd\nself.random = 1\n",
+            "report.py": "from .releases import R\n",
+            "audit.py": "from .mechanisms import a\nfrom .theory.bounds import b\n",
+            "cli/__init__.py": "import typer\nfrom ..releases import R\nfrom .main import run\n",
+            "cli/main.py": "",
+        },
+    )
+    assert run(root) == (0, ["layers: 18 modules, in order"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "words"),
+    [
+        # Up the layers, in every way to write it.
+        (
+            "errors.py",
+            "\nfrom crowdgram.privacy import x",
+            2,
+            "`errors` may not import the higher layer `privacy`",
+        ),
+        ("errors.py", "from .theory import x", 1, "may not import `theory`"),
+        ("privacy/a.py", "import crowdgram.tables.source", 1, "higher layer `tables`"),
+        ("privacy/a.py", "from .. import tables", 1, "higher layer `tables`"),
+        ("privacy/a/b.py", "from ...tables.source import x", 1, "higher layer `tables`"),
+        ("privacy/__init__.py", "from ..tables import x", 1, "higher layer `tables`"),
+        ("tables/a.py", "from crowdgram import errors, mechanisms", 1, "higher layer `mechanisms`"),
+        ("tables/a.py", "import os, crowdgram.paper as p", 1, "higher layer `paper`"),
+        ("mechanisms/a.py", "def f():\n    from ..releases import x", 2, "higher layer `releases`"),
+        ("paper.py", "if TYPE_CHECKING:\n    from .releases import x", 2, "higher layer `releases`"),
+        ("releases/a.py", "try:\n    from ..cli import x\nexcept ImportError: pass", 2, "higher layer `cli`"),
+        ("releases/a.py", "import importlib\nimportlib.import_module('crowdgram.report')", 2, "`report`"),
+        ("releases/a.py", "import_module('..planning', __package__)", 1, "higher layer `planning`"),
+        # Siblings.
+        ("mechanisms/a.py", "from ..paper import x", 1, "`mechanisms` may not import its sibling `paper`"),
+        ("paper.py", "from .mechanisms import x", 1, "its sibling `mechanisms`"),
+        ("planning.py", "from .report import x", 1, "its sibling `report`"),
+        ("report.py", "from .audit import x", 1, "its sibling `audit`"),
+        ("audit.py", "from .cli import x", 1, "its sibling `cli`"),
+        ("cli/a.py", "from ..planning import x", 1, "its sibling `planning`"),
+        # The package itself imports everything, so it is above everything.
+        ("tables/a.py", "import crowdgram", 1, "in no layer"),
+        ("cli/a.py", "from crowdgram import release", 1, "`crowdgram.release`, which is in no layer"),
+        ("cli/a.py", "from .. import *", 1, "in no layer"),
+        ("cli/a.py", "from crowdgram.nowhere import x", 1, "`crowdgram.nowhere.x`, which is in no layer"),
+        ("cli/a.py", "from .... import x", 1, "above the package"),
+        # theory and synth.
+        (
+            "theory/a.py",
+            "from ..errors import x",
+            1,
+            "`theory` may import nothing of crowdgram, not `errors`",
+        ),
+        ("theory/a.py", "import crowdgram", 1, "nothing of crowdgram, not `crowdgram`"),
+        ("theory/a.py", "import math, pandas", 1, "standard library only, not `pandas`"),
+        ("theory.py", "import pyarrow", 1, "standard library only, not `pyarrow`"),
+        ("synth.py", "from .theory import x", 1, "`synth` may import errors of crowdgram, not `theory`"),
+        ("synth.py", "from .tables import x", 1, "not `tables`"),
+        ("mechanisms/a.py", "from ..synth import Crowd", 1, "`mechanisms` may not import `synth`"),
+        # Engines.
+        ("mechanisms/a.py", "import ibis", 1, "`ibis` belongs under tables only"),
+        ("mechanisms/a.py", "from ibis.expr import types", 1, "`ibis` belongs"),
+        ("cli/a.py", "def f():\n    import duckdb", 2, "`duckdb` belongs"),
+        ("releases/a.py", "from pyspark.sql import x", 1, "`pyspark` belongs"),
+        ("releases/a.py", "__import__('pyspark')", 1, "`pyspark` belongs"),
+        ("privacy/a.py", "import sqlglot", 1, "`sqlglot` belongs"),
+        ("__init__.py", "import duckdb", 1, "`duckdb` belongs"),
+        # Randomness.
+        ("privacy/ledger.py", "import opendp.prelude as dp", 1, "`opendp` belongs in privacy/noise.py only"),
+        ("mechanisms/noise.py", "from opendp import x", 1, "`opendp` belongs"),
+        ("tables/a.py", "import secrets", 1, "`secrets` belongs in privacy/noise.py only"),
+        ("synth.py", "from secrets import x", 1, "`secrets` belongs"),
+        ("privacy/noise.py", "import random", 1, "`random` belongs nowhere"),
+        ("synth.py", "from random import x", 1, "`random` belongs nowhere"),
+        ("__init__.py", "import random", 1, "`random` belongs nowhere"),
+        ("theory.py", "import random", 1, "`random` belongs nowhere"),
+        ("privacy/noise.py", "import numpy.random", 1, "numpy.random belongs in synth.py only"),
+        ("tables/synth.py", "from numpy.random import default_rng", 1, "numpy.random belongs"),
+        ("tables/a.py", "from numpy import array, random as r", 1, "numpy.random belongs"),
+        ("theory.py", "import numpy as np\nnp.random.default_rng()", 2, "numpy.random belongs"),
+        ("theory.py", "import numpy\nx = numpy.random", 2, "numpy.random belongs"),
+        ("theory.py", "import numpy as n\nn.random.random()", 2, "numpy.random belongs"),
+        (
+            "audit.py",
+            "def f(x: 'int') -> None:\n    import numpy as q\n    q.random.seed(1)",
+            3,
+            "numpy.random",
+        ),
+        # What is not in the layers, or cannot be read.
+        ("helpers.py", "", 1, "`helpers` is unknown: add it to the layers"),
+        ("extras/a.py", "", 1, "`extras` is unknown: add it to the layers"),
+        ("paper.py", "x = 1\ndef", 2, "cannot be parsed"),
+    ],
+)
+def test_each_breach_is_caught(tmp_path: Path, name: str, text: str, line: int, words: str) -> None:
+    grow(tmp_path, {name: text})
+    code, lines = run("crowdgram", cwd=tmp_path)
+    assert code == 1
+    assert len(lines) == 1
+    where = f"{Path('crowdgram') / name}:{line}: "
+    assert lines[0].startswith(where)
+    assert words in lines[0]
+
+
+def test_all_breaches_are_listed_in_order(tmp_path: Path) -> None:
+    root = grow(
+        tmp_path,
+        {"privacy/a.py": "import random\nfrom ..cli import a, b\n", "errors.py": "import ibis, duckdb\n"},
+    )
+    code, lines = run(root)
+    assert code == 1
+    assert [line.removeprefix(f"{root.resolve()}/").split(" ")[0] for line in lines] == [
+        "errors.py:1:",
+        "errors.py:1:",
+        "privacy/a.py:1:",
+        "privacy/a.py:2:",
+    ]
+
+
+def test_an_empty_folder_is_no_success(tmp_path: Path) -> None:
+    code, lines = run(tmp_path / "nowhere")
+    assert code == 1
+    assert "no Python files" in lines[0]
