@@ -46,9 +46,12 @@ def sampled_sum(counts, salt, row_cap):
     return totals
 
 
-def distance(cell, rows, centre):
+def distance(cell, rows, centre, norm):
     """The double that the engines compute, operation by operation."""
     C, e, b = centre.coordinates.tolist(), centre.exponents.tolist(), centre.bits
+    if norm == "l1":
+        length = sum(2 ** e[j] * abs(2**b * cell.get(j, 0) - rows * C[j]) for j in range(len(C)))
+        return float(max(length, 1)) * (1.0 + 2.0**-48 if centre.is_origin else 1.0) * (1.0 + 2.0**-50)
     A = sum(4 ** e[j] * n * n for j, n in cell.items())
     if centre.is_origin:
         upper = float(A) * (1.0 + 2.0**-48)
@@ -62,17 +65,17 @@ def distance(cell, rows, centre):
     return math.sqrt(upper) * (1.0 + 2.0**-50)
 
 
-def contribution(cell, rows, centre, radius, row_cap, unit=UNIT):
+def contribution(cell, rows, centre, norm, radius, row_cap, unit=UNIT):
     """v(u), as an exact integer vector."""
-    weight = math.floor(min(float(unit // max(rows, row_cap)), float(radius) / distance(cell, rows, centre)))
+    weight = math.floor(min(float(unit // max(rows, row_cap)), float(radius) / distance(cell, rows, centre, norm)))
     C, e, b = centre.coordinates.tolist(), centre.exponents.tolist(), centre.bits
     return [weight * 2 ** e[j] * (2**b * cell.get(j, 0) - rows * C[j]) for j in range(len(C))]
 
 
-def centred_sum(counts, centre, radius, row_cap, unit=UNIT):
+def centred_sum(counts, centre, norm, radius, row_cap, unit=UNIT):
     totals = [0] * counts.items
     for user, cell in counts.cells.items():
-        for j, x in enumerate(contribution(cell, counts.rows[user], centre, radius, row_cap, unit)):
+        for j, x in enumerate(contribution(cell, counts.rows[user], centre, norm, radius, row_cap, unit)):
             totals[j] += x
     return totals
 
@@ -88,9 +91,9 @@ def rows_histogram(counts, edges):
     return histogram(counts.rows.values(), edges)
 
 
-def distance_histogram(counts, centre, edges, row_cap):
+def distance_histogram(counts, centre, norm, edges, row_cap):
     values = [
-        float(UNIT // max(counts.rows[u], row_cap)) * distance(cell, counts.rows[u], centre)
+        float(UNIT // max(counts.rows[u], row_cap)) * distance(cell, counts.rows[u], centre, norm)
         for u, cell in counts.cells.items()
     ]
     return histogram(values, edges)

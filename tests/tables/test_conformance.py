@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from crowdgram.tables import Centre, count_rows, distances, l1_sum, open_rows, read_domain, rows_histogram, sampled_sum
+from crowdgram.tables import MAX_BITS, MAX_EXPONENT, Centre, count_rows, distances, l1_sum, open_rows, read_domain, rows_histogram, sampled_sum
 from crowdgram.tables import counts as counts_module
 from crowdgram.tables import sums
 
@@ -95,14 +97,14 @@ def test_every_sum_is_the_reference_integer_for_integer(counted, case):
     assert rows_histogram(counts, EDGES).tolist() == reference.rows_histogram(expected, EDGES)
     for cap in (1, 4):
         assert sampled_sum(counts, "salt", cap).tolist() == reference.sampled_sum(expected, "salt", cap)
-    for centre in (Centre.origin(len(domain)), centre_for(len(domain))):
-        measured = distances(counts, centre)
-        for radius, cap, unit in ((1, 1, 2**20), (12345, 3, 2**20), (2**44, 1, 2**30)):
+    for centre, norm in product((Centre.origin(len(domain)), centre_for(len(domain))), ("l1", "l2")):
+        measured = distances(counts, centre, norm)
+        for radius, cap, unit in ((12345, 3, 2**20), (2**44, 1, 2**30)):
             found = measured.sum(radius, cap, unit).vector()
-            assert found == reference.centred_sum(expected, centre, radius, cap, unit)
+            assert found == reference.centred_sum(expected, centre, norm, radius, cap, unit)
         edges = [2.0**j for j in range(10, 60, 3)]
         found = measured.histogram(edges, 2).tolist()
-        assert found == reference.distance_histogram(expected, centre, edges, 2)
+        assert found == reference.distance_histogram(expected, centre, norm, edges, 2)
         measured.drop()
 
 
@@ -149,7 +151,7 @@ def test_nothing_larger_than_the_domain_is_collected(counted, monkeypatch):
 
 def test_limits_keep_every_product_in_64_bits():
     """The largest integers that an engine can meet, from the public limits alone."""
-    largest_square, largest_centre = 4**9, 4**9 * 2**24
+    largest_square, largest_centre = 4**MAX_EXPONENT, 4**MAX_EXPONENT * 2**MAX_BITS
     assert largest_square * counts_module.ROW_LIMIT**2 < 2**63
     assert largest_centre * counts_module.ROW_LIMIT < 2**63
     assert sums.UNIT * 2**33 <= 2**63

@@ -75,9 +75,12 @@ def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radius, unit
             assert l2_squared <= times * UNIT**2  # sqrt(2) UNIT when replaced: the vectors are non-negative
         assert moved(rows_histogram(a, EDGES), rows_histogram(b, EDGES))[0] <= times
         for against, factor in ((centre, times**2), (Centre.origin(ITEMS), times)):
-            near, far = distances(a, against), distances(b, against)
-            sums = (near.sum(radius, row_cap, 2**unit_bits), far.sum(radius, row_cap, 2**unit_bits))
-            assert moved(sums[0].vector(), sums[1].vector())[1] <= factor * radius**2
+            for norm in ("l1", "l2"):
+                near, far = distances(a, against, norm), distances(b, against, norm)
+                sums = (near.sum(radius, row_cap, 2**unit_bits), far.sum(radius, row_cap, 2**unit_bits))
+                l1, l2_squared = moved(sums[0].vector(), sums[1].vector())
+                assert (l1 <= times * radius) if norm == "l1" else (l2_squared <= factor * radius**2)
+                assert abs(sums[0].total_weight - sums[1].total_weight) <= 2**unit_bits
             edges = [2.0**j for j in range(0, 60, 4)]
             assert moved(near.histogram(edges, row_cap), far.histogram(edges, row_cap))[0] <= times
 
@@ -96,8 +99,10 @@ def test_one_contribution_keeps_its_radius_under_cancellation(counts, bits, radi
     exponents = data.draw(st.lists(st.integers(0, 9), min_size=ITEMS, max_size=ITEMS))
     centre = Centre(np.array(own), np.array(exponents), bits)
     cell = {j: n for j, n in enumerate(counts) if n}
-    v = reference.contribution(cell, rows, centre, radius, row_cap, 2**unit_bits)
+    v = reference.contribution(cell, rows, centre, "l2", radius, row_cap, 2**unit_bits)
     assert sum(x * x for x in v) <= radius**2
+    v = reference.contribution(cell, rows, centre, "l1", radius, row_cap, 2**unit_bits)
+    assert sum(abs(x) for x in v) <= radius
 
 
 @IN_PYTHON
@@ -112,7 +117,7 @@ def test_clipping_is_tight(counts, row_cap, unit_bits):
     radius = int(full * norm / 2)
     if radius < 1:
         return
-    v = reference.contribution(cell, rows, centre, radius, row_cap, 2**unit_bits)
+    v = reference.contribution(cell, rows, centre, "l2", radius, row_cap, 2**unit_bits)
     length = sum(x * x for x in v) ** 0.5
     assert radius - norm * (1 + 1e-9) <= length <= radius
 

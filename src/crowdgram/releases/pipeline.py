@@ -5,15 +5,12 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from importlib import metadata
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ..errors import InvalidArgument
 from ..mechanisms import CONFIDENCE, MECHANISMS, check_mechanism
 from ..privacy import Adjacency, Guarantee, Spending
 from .release import Release
-
-if TYPE_CHECKING:
-    from ..tables import Domain, Rows
 
 __all__ = ["release"]
 

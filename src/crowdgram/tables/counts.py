@@ -1,7 +1,7 @@
 """Counts per (user, item), materialised once and used by every later pass.
 
 Two tables are kept in the engine: `cells` (user, idx, n) with one row for each user and item of the domain, and `users`
-(user, rows). Rows with a null user or item, and rows outside the domain, are dropped; so is a user with no row
+(user, rows, squares), with m_u and sum_i N_i(u)^2. Rows with a null user or item, and rows outside the domain, are dropped; so is a user with no row
 left. None of this is reported: how many were dropped is private.
 
 No user counts for more than `ROW_LIMIT` rows: a user with more has each count divided by the same whole number, rounding
@@ -43,14 +43,14 @@ def count_rows(rows: Rows, domain: Domain) -> Counts:
     placed = table.inner_join(places, "item").select("user", "idx")
     cells = engine.keep(_tally(placed), "counting rows by user and item")
     engine.drop(places)
-    users = engine.keep(_rows_per_user(cells), "counting rows by user")
+    users = engine.keep(_per_user(cells), "counting rows by user")
     if _largest(engine, users) > ROW_LIMIT:
         # Only saves a pass where nobody is over the limit: dividing by 1 would change nothing.
         limited = engine.keep(_limited(cells, users), "limiting rows per user")
         engine.drop(users)
         engine.drop(cells)
         cells = limited
-        users = engine.keep(_rows_per_user(cells), "counting rows by user")
+        users = engine.keep(_per_user(cells), "counting rows by user")
     return Counts(engine, cells, users, len(domain))
 
 
@@ -58,8 +58,10 @@ def _tally(placed: ir.Table) -> ir.Table:
     return placed.group_by("user", "idx").agg(n=placed.count())
 
 
-def _rows_per_user(cells: ir.Table) -> ir.Table:
-    return cells.group_by("user").agg(rows=cells.n.sum().cast("int64"))
+def _per_user(cells: ir.Table) -> ir.Table:
+    return cells.group_by("user").agg(
+        rows=cells.n.sum().cast("int64"), squares=(cells.n * cells.n).sum().cast("int64")
+    )
 
 
 def _largest(engine: Engine, users: ir.Table) -> int:

@@ -1,0 +1,215 @@
+"""Users measured against a centre: how far they stray, and bounded sums of how they stray.
+
+User u's deviation from a public centre c is the integer vector g(u) = 2^e (2^b N(u) - m_u C), with C = round(2^b c) and a power of
+two for each item. Users who agree with the centre have short ones, so their sum needs little noise. Proof of every bound:
+docs/proofs/bounded-sums.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import ibis
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import InvalidArgument
+from .counts import Counts
+from .sums import UNIT, base_weight, check_row_cap, user_histogram, weighted_totals
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["MAX_BITS", "MAX_EXPONENT", "MAX_RADIUS", "Centre", "CentredSum", "Distances", "Norm", "distances"]
+
+Integers = npt.NDArray[np.int64]
+Norm = Literal["l1", "l2"]
+
+MAX_BITS = 24
+MAX_EXPONENT = 9
+MAX_RADIUS = 2**50
+"""Radii are exact doubles, and noise of many radii still fits 64-bit integers."""
+
+
+@dataclass(frozen=True)
+class Centre:
+    """What users are measured against: public values and earlier noisy outputs only.
+
+    coordinates: C_i = round(c_i 2^bits) for an estimate c; exponents: e_i >= 0, so that item i is scaled by 2^e_i.
+    """
+
+    coordinates: Integers
+    exponents: Integers
+    bits: int
+
+    def __post_init__(self) -> None:
+        largest = int(self.exponents.max(initial=0))
+        if self.coordinates.shape != self.exponents.shape:
+            raise InvalidArgument("coordinates and exponents need one entry for each item.")
+        if not 0 <= self.bits <= MAX_BITS or int(self.exponents.min(initial=0)) < 0 or largest > MAX_EXPONENT:
+            raise InvalidArgument(
+                f"bits={self.bits} needs to be in 0..{MAX_BITS} and exponents (largest {largest}) in 0..{MAX_EXPONENT}."
+            )
+        if np.any(self.coordinates < 0) or np.any(self.coordinates > 2**self.bits):
+            raise InvalidArgument("coordinates need to be in 0..2^bits.")
+
+    @classmethod
+    def origin(cls, items: int) -> Centre:
+        """No centre and no scales: plain counts."""
+        zeros = np.zeros(items, dtype=np.int64)
+        return cls(zeros, zeros, 0)
+
+    @property
+    def is_origin(self) -> bool:
+        return not self.coordinates.any() and not self.exponents.any()
+
+    def square(self) -> int:
+        """K = sum_i 4^e_i C_i^2, exactly."""
+        return sum(4**e * _exact_sum(self.coordinates[self.exponents == e] ** 2) for e in self._levels())
+
+    def length(self) -> int:
+        """Q = sum_i 2^e_i C_i, exactly."""
+        return sum(2**e * _exact_sum(self.coordinates[self.exponents == e]) for e in self._levels())
+
+    def _levels(self) -> list[int]:
+        return [int(e) for e in np.unique(self.exponents)]
+
+
+@dataclass(frozen=True)
+class CentredSum:
+    """T_i = sum_u W_u N_i(u) for each item, and the centre it was taken against."""
+
+    totals: Integers
+    centre: Centre
+
+    @property
+    def total_weight(self) -> int:
+        """D = sum_u W_u m_u, which is sum_i T_i."""
+        return _exact_sum(self.totals)
+
+    def vector(self) -> list[int]:
+        """sum_u v(u)_i = 2^e_i (2^b T_i - C_i D), in exact integers."""
+        D, b = self.total_weight, self.centre.bits
+        terms = zip(self.totals.tolist(), self.centre.coordinates.tolist(), self.centre.exponents.tolist(), strict=True)
+        return [((t << b) - c * D) << e for t, c, e in terms]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """How far each user is from a centre in `norm`, in the engine as (user, rows, distance). Private.
+
+    distance >= ||g(u)|| (1 + 5 2^-53): an upper bound that makes up for all rounding.
+    """
+
+    counts: Counts
+    centre: Centre
+    norm: Norm
+    table: ir.Table
+
+    def histogram(self, edges: Sequence[float], row_cap: int) -> Integers:
+        """How many users have W_u distance in (edges[j-1], edges[j]], with the unclipped weight W_u = floor(UNIT / max(m_u, row_cap)).
+
+        Sensitivity: one entry of 1 moves when a user is added or removed, two when one is replaced.
+        """
+        base = base_weight(self.table, row_cap, UNIT).cast("float64")
+        return user_histogram(self.counts, self.table, base * self.table.distance, edges)
+
+    def sum(self, radius: int, row_cap: int, unit: int = UNIT) -> CentredSum:
+        """Sum v(u) = W_u g(u), with W_u = floor(min(unit / max(m_u, row_cap), radius / distance(u))).
+
+        Sensitivity: W_u ||g(u)|| <= radius exactly, in `norm`: `radius` when a user is added or removed, 2 radius when one is
+        replaced (in l2 sqrt(2) radius if the centre is the origin: then the vectors are non-negative).
+        `total_weight` moves by at most `unit`.
+        """
+        check_row_cap(row_cap)
+        if not 1 <= radius <= MAX_RADIUS:
+            raise InvalidArgument(f"radius={radius} needs to be in 1..2^50. Use a smaller unit or fewer bits.")
+        if not 1 <= unit <= UNIT:
+            raise InvalidArgument(f"unit={unit} needs to be in 1..2^30.")
+        base = base_weight(self.table, row_cap, unit).cast("float64")
+        clipped = ibis.least(base, ibis.literal(float(radius), "float64") / self.table.distance)
+        weighted = self.table.select("user", weight=clipped.floor().cast("int64"))
+        return CentredSum(weighted_totals(self.counts, weighted, "summing deviations"), self.centre)
+
+    def drop(self) -> None:
+        """Free the engine's table, if this measurement kept one."""
+        if not self.centre.is_origin:
+            self.counts.engine.drop(self.table)
+
+
+def distances(counts: Counts, centre: Centre, norm: Norm = "l2") -> Distances:
+    """Measure every user against `centre`. One pass over the counts; none for the origin."""
+    if len(centre.coordinates) != counts.items:
+        raise InvalidArgument(f"centre has {len(centre.coordinates)} coordinates, the domain {counts.items} items.")
+    if centre.is_origin:
+        users = counts.users
+        exact = users.squares if norm == "l2" else users.rows
+        upper: Any = exact.cast("float64") * (1.0 + 2.0**-48)
+        return Distances(counts, centre, norm, _table(users, upper, norm))
+    own, upper = _l2(counts, centre) if norm == "l2" else _l1(counts, centre)
+    kept = counts.engine.keep(_table(own, upper, norm), "measuring users against the centre")
+    return Distances(counts, centre, norm, kept)
+
+
+def _table(own: ir.Table, upper: Any, norm: Norm) -> ir.Table:
+    return own.select("user", "rows", distance=(upper.sqrt() if norm == "l2" else upper) * (1.0 + 2.0**-50))
+
+
+def _l2(counts: Counts, centre: Centre) -> tuple[ir.Table, Any]:
+    """||g(u)||_2^2 = 4^b A_u - 2^(b+1) m_u B_u + m_u^2 K, from above.
+
+    A_u = sum_i 4^e_i N_i^2 and B_u = sum_i 4^e_i C_i N_i are summed in 64-bit integers, so that their order cannot matter, and K is
+    public. The rest is a fixed sequence of correctly rounded double operations; 2^-48 of the terms' magnitude is added,
+    several times what they can lose.
+    """
+    squares = 4**centre.exponents
+    joined = _beside(counts, {"s": squares, "c": squares * centre.coordinates})
+    own = joined.group_by("user").agg(
+        rows=joined.n.sum().cast("int64"),
+        a=(joined.s * (joined.n * joined.n)).sum().cast("int64"),
+        b=(joined.c * joined.n).sum().cast("int64"),
+    )
+    rows, bits = own.rows.cast("float64"), centre.bits
+    first = own.a.cast("float64") * float(4**bits)
+    second = (rows * own.b.cast("float64")) * float(2 ** (bits + 1))
+    third = (rows * rows) * _double_above(centre.square())
+    ends = first + third
+    return own, (ends - second) + (ends + second) * 2.0**-48
+
+
+def _l1(counts: Counts, centre: Centre) -> tuple[ir.Table, Any]:
+    """||g(u)||_1 = m_u Q + sum over u's own items of 2^e_i (|2^b N_i - m_u C_i| - m_u C_i), in 64-bit integers.
+
+    Items that u does not have add 2^e_i m_u C_i each; with Q = sum_i 2^e_i C_i public they need not be enumerated.
+    """
+    joined = _beside(counts, {"e": 2**centre.exponents, "c": centre.coordinates})
+    rows = counts.users.select("user", "rows")
+    cells = joined.inner_join(rows, "user")
+    expected = cells.rows * cells.c
+    stray = cells.e * ((cells.n * 2**centre.bits - expected).abs() - expected)
+    summed = cells.group_by("user").agg(rows=cells.rows.max(), stray=stray.sum().cast("int64"))
+    # An integer, so 1 bounds all but 0 from below; a user at the centre adds nothing, whatever the weight.
+    length = ibis.greatest(summed.rows * centre.length() + summed.stray, ibis.literal(1, "int64"))
+    own = summed.select("user", "rows", length=length)
+    return own, own.length.cast("float64")
+
+
+def _beside(counts: Counts, columns: dict[str, Integers]) -> ir.Table:
+    """The cells with public values of their items beside them."""
+    places = counts.engine.upload(pa.table({"idx": np.arange(counts.items), **columns}), "placing the centre")
+    return counts.cells.inner_join(places, "idx")
+
+
+def _exact_sum(values: Integers) -> int:
+    """The sum in unbounded integers: high and low halves apart, each far from overflow."""
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
+
+
+def _double_above(number: int) -> float:
+    rounded = float(number)
+    return rounded if Fraction(rounded) >= number else math.nextafter(rounded, math.inf)

@@ -1,0 +1,464 @@
+"""The command line, as a person meets it: what it prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+import crowdgram
+from crowdgram.cli.app import app
+from crowdgram.cli.display import printable
+from crowdgram.errors import PrivacyViolation
+from crowdgram.synth import Crowd
+
+SCRIPT = Path(sys.executable).with_name("crowdgram")
+SECRET = "zebra-4711"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with a sample table and its domain."""
+    monkeypatch.chdir(tmp_path)
+    Crowd(users=50, rows=5, items=4, seed=1, strings=True).write("visits.csv", domain="items.txt")
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def release(*more, table="visits.csv", **options):
+    given = {
+        "user": "user",
+        "item": "item",
+        "epsilon": "1",
+        "domain": "items.txt",
+        "output": "r.json",
+        **options,
+    }
+    named = [
+        part
+        for name, value in given.items()
+        if value is not None
+        for part in (f"--{name.replace('_', '-')}", value)
+    ]
+    return run("release", table, *named, *more)
+
+
+def script(*arguments, **environment):
+    return subprocess.run(
+        [SCRIPT, *map(str, arguments)],
+        capture_output=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture
+def no_rows_read(monkeypatch):
+    """Fails the test if the table's rows are reached."""
+
+    def reached(*arguments):
+        pytest.fail("rows were read")
+
+    monkeypatch.setattr("crowdgram.tables.count_rows", reached)
+
+
+# --- release
+
+
+def test_release(folder):
+    result = release()
+    assert result.exit_code == 0, result.stderr
+    assert "item-0000" in result.stdout
+    assert "95% interval" in result.stdout
+    assert "share of all rows, by mechanism laplace" in result.stdout
+    assert "Adding or removing all rows of any one user" in result.stdout
+    assert "Saved to r.json." in result.stdout
+    made = crowdgram.load("r.json")
+    assert made.items == tuple(f"item-000{k}" for k in range(4))
+    assert made.guarantee.epsilon == 1.0
+
+
+def test_release_passes_on_every_option(folder):
+    result = release(
+        "--top",
+        "1",
+        mechanism="gaussian",
+        delta="1e-6",
+        weight="users",
+        adjacency="replace",
+        max_rows_per_user="3",
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "and 3 more items" in result.stdout
+    assert "average user's distribution, by mechanism gaussian" in result.stdout
+    assert "Replacing all rows of any one user" in result.stdout
+    document = json.loads(Path("r.json").read_text())
+    assert document["guarantee"] == {"epsilon": 1.0, "delta": 1e-6, "adjacency": "replace", "unit": "user"}
+    assert (document["mechanism"], document["weight"]) == ("gaussian", "users")
+
+
+def test_a_row_cap_is_used(folder):
+    assert release(max_rows_per_user="3").exit_code == 0
+    assert crowdgram.load("r.json").parameters["max_rows_per_user"] == 3
+
+
+def test_a_column_of_a_domain_file(folder):
+    Path("catalogue.csv").write_text("code,name\nitem-0001,one\nitem-0003,three\n")
+    result = release(domain="catalogue.csv")
+    assert result.exit_code == 2
+    assert "--domain-column" in result.stderr
+    result = release(domain="catalogue.csv", domain_column="code")
+    assert result.exit_code == 0, result.stderr
+    assert set(crowdgram.load("r.json").items) == {"item-0001", "item-0003"}
+
+
+def test_a_glob_and_parquet(folder):
+    for part in range(2):
+        Crowd(users=5, rows=5, items=4, seed=part, strings=True).write(f"part-{part}.parquet")
+    assert release(table="part-*.parquet").exit_code == 0
+
+
+# --- bad input: exit code 2, the argument named, no row read, nothing written
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"user": "whom"}, "'whom'"),
+        ({"item": "thing"}, "'thing'"),
+        ({"item": "user"}, "'user'"),
+        ({"epsilon": "0"}, "epsilon"),
+        ({"epsilon": "-1"}, "epsilon"),
+        ({"epsilon": "nan"}, "epsilon"),
+        ({"epsilon": "inf"}, "epsilon"),
+        ({"epsilon": "1e9"}, "epsilon"),
+        ({"epsilon": "1e-12"}, "epsilon"),
+        ({"epsilon": "much"}, "epsilon"),
+        ({"epsilon": None}, "epsilon"),
+        ({"delta": "-0.1"}, "delta"),
+        ({"delta": "1"}, "delta"),
+        ({"delta": "nan"}, "delta"),
+        ({"mechanism": "gaussian"}, "delta"),
+        ({"mechanism": "gaussian", "delta": "1e-300"}, "delta"),
+        ({"mechanism": "magic"}, "mechanism"),
+        ({"weight": "kilos"}, "weight"),
+        ({"adjacency": "near"}, "adjacency"),
+        ({"max_rows_per_user": "0"}, "max_rows_per_user"),
+        ({"max_rows_per_user": "2000000"}, "max_rows_per_user"),
+        ({"domain": None}, "domain"),
+        ({"domain": "none.txt"}, "none.txt"),
+        ({"domain": "empty.txt"}, "domain is empty"),
+        ({"domain": "repeated.txt"}, "'a'"),
+        ({"table": "none.csv"}, "none.csv"),
+        ({"table": "bad.parquet"}, "bad.parquet"),
+        ({"table": "float.parquet"}, "'user'"),
+        ({"table": "."}, "folder"),
+        ({"output": None}, "output"),
+        ({"output": "none/r.json"}, "none"),
+        ({"output": "."}, "folder"),
+        ({"output": "visits.csv"}, "overwrite"),
+        ({"output": "items.txt"}, "overwrite"),
+    ],
+    ids=str,
+)
+def test_bad_input(folder, no_rows_read, options, named):
+    Path("empty.txt").write_text("\n")
+    Path("repeated.txt").write_text("a\na\n")
+    Path("bad.parquet").write_text(f"PAR1{SECRET}")
+    pa.parquet.write_table(pa.table({"user": [0.5], "item": [SECRET]}), "float.parquet")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    result = release(**options)
+    assert result.exit_code == 2
+    assert named in result.stderr
+    assert result.stdout == ""
+    assert SECRET not in result.stderr
+    assert "Traceback" not in result.stderr
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_symbolic_link_to_the_table_is_the_table(folder, no_rows_read):
+    os.symlink("visits.csv", "link.json")
+    result = release(output="link.json")
+    assert result.exit_code == 2
+    assert "overwrite" in result.stderr
+
+
+def test_a_glob_that_holds_the_output(folder, no_rows_read):
+    Path("old.csv").write_text("user,item\n")
+    assert release(table="*.csv", output="old.csv").exit_code == 2
+
+
+def test_a_folder_without_permission(folder, no_rows_read, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    result = release()
+    assert result.exit_code == 2
+    assert "--output" in result.stderr
+
+
+def test_errors_are_one_line(folder):
+    result = release(user="whom\n\x1b[31m")
+    assert result.exit_code == 2
+    errors = [line for line in result.stderr.splitlines() if not line.startswith("crowdgram: ")]
+    assert len(errors) == 1
+    assert errors[0].startswith("error: ")
+    assert "\x1b" not in result.stderr
+
+
+# --- failures: exit code 1
+
+
+def test_rows_that_cannot_be_read_are_a_failure(folder):
+    Path("broken.csv").write_text(f"user,item\na,b,{SECRET}\n")
+    result = release(table="broken.csv")
+    assert result.exit_code == 1
+    assert "counting rows" in result.stderr
+    assert SECRET not in result.output
+    assert not Path("r.json").exists()
+
+
+@pytest.mark.parametrize("error", [RuntimeError(SECRET), KeyError(SECRET)])
+def test_an_unforeseen_error_shows_its_kind_only(folder, monkeypatch, error):
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr("crowdgram.tables.count_rows", fail)
+    result = release()
+    assert result.exit_code == 1
+    assert type(error).__name__ in result.stderr
+    assert SECRET not in result.output
+    assert not Path("r.json").exists()
+
+
+def test_a_promise_that_does_not_hold_is_a_failure(folder, monkeypatch):
+    def fail(*arguments):
+        raise PrivacyViolation("the events exceed the promise")
+
+    monkeypatch.setattr("crowdgram.privacy.Spending.settled", fail)
+    result = release()
+    assert result.exit_code == 1
+    assert "exceed the promise" in result.stderr
+    assert not Path("r.json").exists()
+
+
+# --- nothing about the rows but the release
+
+
+def test_stages_are_plain_lines_and_the_same_for_all_tables(folder):
+    Path("empty.csv").write_text("user,item\n")
+    Path("other.csv").write_text("user,item\n" + "".join(f"{k % 3},item-0001\n" for k in range(20_000)))
+    heard = [release(table=table).stderr for table in ("visits.csv", "empty.csv", "other.csv")]
+    assert heard[0] == heard[1] == heard[2]
+    lines = heard[0].splitlines()
+    assert lines[0] == "crowdgram: opening the table"
+    assert lines[-1] == "crowdgram: saving the release"
+    assert all(line.startswith("crowdgram: ") and "\x1b" not in line for line in lines)
+
+
+def test_terminal_escapes_in_names_are_shown_escaped(folder):
+    Path("items.txt").write_text("\x1b[31mred\nback\x08\n\u202eright\nplain\x9b2J\n[bold]b[/bold]\n")
+    for result in (release(), run("show", "r.json")):
+        assert result.exit_code == 0, result.stderr
+        assert not set(result.stdout) & set("\x1b\x08\u202e\x9b")
+        for shown in (r"\x1b[31mred", r"back\x08", r"\u202eright", r"plain\x9b2J", "[bold]b[/bold]"):
+            assert shown in result.stdout
+
+
+def test_a_saved_file_cannot_steer_the_terminal(folder):
+    release()
+    document = json.loads(Path("r.json").read_text())
+    document["mechanism"] = document["guarantee"]["unit"] = "\x1b[2Jx"
+    document["parameters"] = {"\x1b[2J": "\x1b[2J"}
+    Path("r.json").write_text(json.dumps(document))
+    result = run("show", "r.json")
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout
+    assert result.stdout.count(r"\x1b[2J") == 4
+
+
+def test_printable():
+    assert printable("plain é 名 [x]") == "plain é 名 [x]"
+    assert printable("\x00\x7f\u200b\u2028\ud800\n") == r"\x00\x7f\u200b\u2028\ud800\n"
+
+
+# --- show, synth, demo, and the rest
+
+
+def test_show(folder):
+    made = release()
+    shown = run("show", "r.json")
+    assert shown.exit_code == 0
+    assert shown.stderr == ""
+    assert made.stdout == shown.stdout + "Saved to r.json.\n"
+    assert "and 2 more items" in run("show", "r.json", "--top", "2").stdout
+    assert run("show", "r.json", "--top", "-1").exit_code == 2
+
+
+def test_the_promise_is_one_line(folder):
+    release()
+    lines = run("show", "r.json").stdout.splitlines()
+    assert lines[-1] == crowdgram.load("r.json").guarantee.sentence()
+
+
+@pytest.mark.parametrize("name", ["none.json", "visits.csv", "."])
+def test_show_refuses_what_is_no_release(folder, name):
+    result = run("show", name)
+    assert result.exit_code == 2
+    assert name in result.stderr
+
+
+def test_synth(folder):
+    result = run(
+        "synth",
+        "t.parquet",
+        "--users",
+        7,
+        "--rows",
+        3,
+        "--items",
+        5,
+        "--seed",
+        2,
+        "--truth",
+        "p.csv",
+        "--domain",
+        "d.txt",
+    )
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == "Wrote 21 rows of 7 users to t.parquet.\n"
+    crowd = Crowd(users=7, rows=3, items=5, seed=2)
+    assert pa.parquet.read_table("t.parquet").equals(crowd.table())
+    assert Path("d.txt").read_text() == "0\n1\n2\n3\n4\n"
+    assert len(Path("p.csv").read_text().splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["t.xlsx"], ".parquet"),
+        (["t.csv", "--users", "0"], "users"),
+        (["none/t.csv"], "none"),
+        (["t.csv", "--differ", "1"], "differ"),
+    ],
+)
+def test_synth_refuses(folder, arguments, named):
+    result = run("synth", *arguments)
+    assert result.exit_code == 2
+    assert named in result.stderr
+
+
+def test_demo(folder):
+    result = run("demo", "--output", "out")
+    assert result.exit_code == 0, result.stderr
+    names = {path.name for path in Path("out").iterdir()}
+    assert names == {"visits.parquet", "items.txt", "truth.csv", "release.json", "release.png"}
+    assert Path("out/release.png").read_bytes().startswith(b"\x89PNG")
+    # The command that it prints makes the same kind of release.
+    printed = next(
+        line.split() for line in result.stdout.splitlines() if line.startswith("  crowdgram release ")
+    )
+    made = crowdgram.load("out/release.json")
+    assert run(*printed[1:]).exit_code == 0
+    again = crowdgram.load("out/release.json")
+    assert (again.guarantee, again.weight, again.mechanism) == (made.guarantee, made.weight, made.mechanism)
+    assert again != made
+
+
+def test_demo_refuses_a_file_for_a_folder(folder):
+    result = run("demo", "--output", "visits.csv")
+    assert result.exit_code == 2
+    assert "visits.csv" in result.stderr
+
+
+def test_version_and_help():
+    assert run("--version").stdout == f"crowdgram {crowdgram.__version__}\n"
+    for command in ([], ["release"], ["show"], ["synth"], ["demo"]):
+        result = run(*command, "--help")
+        assert result.exit_code == 0
+        assert "Usage:" in result.stdout
+    assert run("nothing").exit_code == 2
+    assert run().exit_code == 2
+
+
+# --- the installed script
+
+
+def test_the_script(folder):
+    arguments = [
+        "release",
+        "visits.csv",
+        "--user",
+        "user",
+        "--item",
+        "item",
+        "--domain",
+        "items.txt",
+        "-o",
+        "r.json",
+    ]
+    result = script(*arguments, "--epsilon", "1")
+    assert result.returncode == 0, result.stderr
+    assert b"\x1b" not in result.stdout + result.stderr
+    assert b"item-0000" in result.stdout
+    result = script(*arguments, "--epsilon", "0")
+    assert result.returncode == 2
+    assert b"epsilon" in result.stderr
+    assert result.stdout == b""
+
+
+def test_no_release_is_lost_to_an_encoding(folder):
+    Path("items.txt").write_text("naïve\n名前\n", encoding="utf-8")
+    assert release().exit_code == 0
+    result = script("show", "r.json", PYTHONIOENCODING="ascii")
+    assert result.returncode == 0, result.stderr
+    assert rb"na\xefve" in result.stdout
+    assert rb"\u540d\u524d" in result.stdout
+
+
+def test_a_terminal_gets_a_progress_display(folder):
+    parent, child = pty.openpty()
+    arguments = [
+        "visits.csv",
+        "--user",
+        "user",
+        "--item",
+        "item",
+        "--domain",
+        "items.txt",
+        "--epsilon",
+        "1",
+        "-o",
+        "r.json",
+    ]
+    with subprocess.Popen(
+        [SCRIPT, "release", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=child,
+        env={**os.environ, "TERM": "xterm"},
+    ) as process:
+        os.close(child)
+        heard = b""
+        while True:
+            try:
+                part = os.read(parent, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            heard += part
+    os.close(parent)
+    assert process.returncode == 0
+    assert b"\x1b[" in heard
+    assert b"opening the table" in heard
+    assert b"crowdgram: " not in heard

@@ -1,0 +1,251 @@
+"""Releases on disk: the same value back, whole or not at all, and nothing else taken for one."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import numpy as np
+import pytest
+
+import crowdgram
+from crowdgram.errors import UnreadableSource, UnwritableTarget
+from crowdgram.privacy import GaussianEvent, Guarantee, LaplaceEvent
+from crowdgram.releases import Release, files, load, write_whole
+
+
+def made(items=("b", "a", "ü\n$"), events=None):
+    k = len(items)
+    p = np.arange(1, k + 1) / (k * (k + 1) / 2)
+    return Release(
+        items=tuple(items),
+        probabilities=p,
+        standard_errors=np.full(k, 0.1 + 0.2),
+        lower=p / 2,
+        upper=np.minimum(p * 2, 1),
+        confidence=0.95,
+        guarantee=Guarantee(1.0, 1e-6, "replace"),
+        events=events
+        or (LaplaceEvent("cap", 2**20, 1e7 / 3, 5), GaussianEvent("counts", 2.0**30, 1e10 / 3, k)),
+        mechanism="gaussian",
+        weight="rows",
+        parameters={"items": k, "max_rows_per_user": 8},
+        versions={"crowdgram": "0.1.0"},
+    )
+
+
+def test_round_trip(tmp_path):
+    for number, one in enumerate([made(), made([3, -1, 2**63]), made(["only"])]):
+        path = tmp_path / f"{number}.json"
+        one.save(path)
+        for again in (load(path), crowdgram.load(str(path)), Release.load(path)):
+            assert again == one
+            assert again.items == one.items
+            assert again.events == one.events
+            assert again.guarantee == one.guarantee
+            assert np.array_equal(again.probabilities, one.probabilities)
+
+
+def test_top_level_keys(tmp_path):
+    made().save(tmp_path / "r.json")
+    document = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert document["items"] == ["b", "a", "ü\n$"]
+    assert document["probabilities"] == pytest.approx([1 / 6, 2 / 6, 3 / 6])
+    assert document["guarantee"] == {"epsilon": 1.0, "delta": 1e-6, "adjacency": "replace", "unit": "user"}
+    assert [event["kind"] for event in document["events"]] == ["laplace", "gaussian"]
+    assert document["mechanism"] == "gaussian"
+    assert document["weight"] == "rows"
+    assert document["schema_version"] == files.SCHEMA_VERSION
+
+
+def test_a_real_release_round_trips(tmp_path):
+    one = crowdgram.release(
+        crowdgram_table(),
+        user="user",
+        item="item",
+        epsilon=1.0,
+        delta=1e-6,
+        domain=[0, 1, 2],
+        mechanism="gaussian",
+    )
+    one.save(tmp_path / "r.json")
+    assert load(tmp_path / "r.json") == one
+
+
+def crowdgram_table():
+    from crowdgram.synth import Crowd
+
+    return Crowd(users=20, rows=3, items=3, seed=1).table()
+
+
+# --- reading
+
+
+def saved(tmp_path, **changes):
+    document = files.to_document(made())
+    for key, value in changes.items():
+        if value is DELETED:
+            del document[key]
+        else:
+            document[key] = value
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+DELETED = object()
+
+
+def refused(path, *words):
+    with pytest.raises(UnreadableSource) as caught:
+        load(path)
+    for word in (path.name, *words):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("schema", ["other", None, DELETED, 5])
+def test_another_schema(tmp_path, schema):
+    refused(saved(tmp_path, schema=schema), "crowdgram-release")
+
+
+def test_a_newer_version(tmp_path):
+    refused(saved(tmp_path, schema_version=files.SCHEMA_VERSION + 1), "newer Crowdgram")
+
+
+@pytest.mark.parametrize("version", [0, None, "1", DELETED])
+def test_a_version_that_never_was(tmp_path, version):
+    path = saved(tmp_path, schema_version=version)
+    refused(path, "schema version")
+    with pytest.raises(UnreadableSource) as caught:
+        load(path)
+    assert "newer" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "items",
+        "probabilities",
+        "standard_errors",
+        "lower",
+        "upper",
+        "guarantee",
+        "events",
+        "mechanism",
+        "weight",
+    ],
+)
+def test_a_missing_key_is_named(tmp_path, key):
+    refused(saved(tmp_path, **{key: DELETED}), "damaged", repr(key))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("items", ["a", "b"]),
+        ("items", ["a", "a", "b"]),
+        ("items", [1.5, "a", "b"]),
+        ("items", [True, "a", "b"]),
+        ("items", [["x"], "a", "b"]),
+        ("items", None),
+        ("probabilities", [0.5, 0.5]),
+        ("probabilities", [0.5, 0.4, 0.4]),
+        ("probabilities", [1.5, -0.5, 0.0]),
+        ("probabilities", ["a", "b", "c"]),
+        ("probabilities", [[1], [0], [0]]),
+        ("upper", [float("nan"), 1, 1]),
+        ("lower", "none"),
+        ("confidence", "high"),
+        ("guarantee", {"epsilon": -1}),
+        ("guarantee", []),
+        ("guarantee", None),
+        ("events", [{"kind": "magic"}]),
+        ("events", [5]),
+        ("events", 5),
+        ("weight", "\x1b[31m"),
+        ("parameters", 5),
+        ("versions", None),
+    ],
+)
+def test_damage_is_noticed(tmp_path, key, value):
+    refused(saved(tmp_path, **{key: value}), "damaged")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"user,item\n", b"\xff\xfe", b"[" * 100_000, b'"text"', b"[]", b"null"]
+)
+def test_what_is_no_release(tmp_path, content):
+    (tmp_path / "r.json").write_bytes(content)
+    refused(tmp_path / "r.json", "release")
+
+
+def test_no_file_and_a_folder(tmp_path):
+    refused(tmp_path / "none.json", "No such file")
+    refused(tmp_path, "directory")
+
+
+# --- writing
+
+
+@pytest.mark.parametrize("broken", ["replace", "fsync"])
+@pytest.mark.parametrize("before", ["old", None])
+def test_whole_or_not_at_all(tmp_path, monkeypatch, broken, before):
+    path = tmp_path / "r.json"
+    if before:
+        path.write_text(before)
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, broken, full)
+    with pytest.raises(UnwritableTarget, match=r"r\.json.*No space left"):
+        made().save(path)
+    assert [one.name for one in tmp_path.iterdir()] == (["r.json"] if before else [])
+    assert not before or path.read_text() == before
+
+
+def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        made().save(tmp_path / "r.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_synced_is_all_of_it(tmp_path, monkeypatch):
+    sizes = []
+    monkeypatch.setattr(os, "fsync", lambda handle: sizes.append(os.fstat(handle).st_size))
+    write_whole(tmp_path / "x", "é" * 1000)
+    assert sizes == [2000]
+    assert (tmp_path / "x").read_bytes() == ("é" * 1000).encode()
+
+
+def test_folders_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "none" / "r.json", tmp_path / "file" / "r.json", tmp_path):
+        with pytest.raises(UnwritableTarget, match="cannot be written"):
+            made().save(path)
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(UnwritableTarget, match="Permission denied"):
+        made().save(tmp_path / "r.json")
+
+
+def test_a_saved_release_has_the_permissions_of_any_new_file(tmp_path):
+    made().save(tmp_path / "r.json")
+    (tmp_path / "plain").write_text("")
+    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("r.json", "plain")}
+    assert len(modes) == 1
+
+
+def test_saving_again_replaces(tmp_path):
+    made().save(tmp_path / "r.json")
+    made(["x"]).save(tmp_path / "r.json")
+    assert load(tmp_path / "r.json").items == ("x",)

@@ -1,0 +1,360 @@
+"""The whole way from a table to a release, and what can be asked of a release."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+import pickle
+
+import dp_accounting
+import numpy as np
+import pyarrow as pa
+import pytest
+from dp_accounting import pld
+
+import crowdgram
+from crowdgram.errors import InvalidArgument, InvalidDomain, InvalidTable, MissingDependency
+from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, check
+from crowdgram.synth import Crowd
+
+MECHANISMS = ["laplace", "gaussian", "sample-one"]
+EVERY_WAY = list(itertools.product(MECHANISMS, ["rows", "users"], ["add-remove", "replace"]))
+SMALL = Crowd(users=40, rows=6, items=5, tail=0.5, seed=3, strings=True)
+
+
+def release(table, **more):
+    return crowdgram.release(table, **{"user": "user", "item": "item", "epsilon": 1.0, "delta": 1e-6, **more})
+
+
+def of(crowd=SMALL, **more):
+    return release(crowd.table(), **{"domain": crowd.item_names(), **more})
+
+
+def table_of(*rows):
+    return pa.table(
+        {
+            "user": pa.array([r[0] for r in rows], pa.string()),
+            "item": pa.array([r[1] for r in rows], pa.string()),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def one():
+    return of(max_rows_per_user=6)
+
+
+def assert_valid(made, items, ways):
+    mechanism, weight, adjacency = ways
+    assert made.items == tuple(items)
+    assert (made.mechanism, made.weight, made.guarantee.adjacency.value) == (mechanism, weight, adjacency)
+    p = made.probabilities
+    assert p.sum() == pytest.approx(1, abs=1e-9)
+    assert np.all((p >= 0) & (p <= 1))
+    assert np.all((made.lower >= 0) & (made.lower <= p) & (p <= made.upper) & (made.upper <= 1))
+    assert np.all(made.standard_errors > 0)
+    assert made.guarantee.epsilon == 1.0
+    # Laplace noise spends no delta, and the guarantee says so.
+    assert made.guarantee.delta == (1e-6 if mechanism == "gaussian" else 0.0)
+    check(made.events, made.guarantee)
+    kind = GaussianEvent if mechanism == "gaussian" else LaplaceEvent
+    assert {type(event) for event in made.events} == {kind}
+    assert made.events[-1].dimension == len(items)
+
+
+@pytest.mark.parametrize("ways", EVERY_WAY, ids="-".join)
+def test_every_mechanism_weight_and_adjacency(ways):
+    mechanism, weight, adjacency = ways
+    made = of(mechanism=mechanism, weight=weight, adjacency=adjacency)
+    assert_valid(made, SMALL.item_names(), ways)
+    # The cap is bought where it matters and was not given.
+    assert len(made.events) == (2 if weight == "rows" else 1)
+    assert ("max_rows_per_user" in made.parameters) == (weight == "rows")
+
+
+@pytest.mark.parametrize("ways", EVERY_WAY, ids="-".join)
+@pytest.mark.parametrize(
+    "rows",
+    [[], [("a", "x")], [("a", "x")] * 500, [("a", "nowhere"), ("b", "else")], [(None, "x"), ("a", None)]],
+    ids=["no rows", "one row", "one user", "outside the domain", "nulls"],
+)
+def test_tables_with_next_to_nothing_give_valid_releases(ways, rows):
+    mechanism, weight, adjacency = ways
+    made = release(
+        table_of(*rows), domain=["x", "y", "z"], mechanism=mechanism, weight=weight, adjacency=adjacency
+    )
+    assert_valid(made, ["x", "y", "z"], ways)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_domain_of_one_item(mechanism):
+    made = release(table_of(("a", "x"), ("b", "y")), domain=["x"], mechanism=mechanism)
+    assert made.probabilities.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_given_cap_buys_nothing(mechanism):
+    made = of(mechanism=mechanism, max_rows_per_user=3)
+    assert len(made.events) == 1
+    assert made.parameters == {"items": 5, "max_rows_per_user": 3}
+
+
+def test_sensitivity_follows_the_adjacency():
+    add_remove, replace = (of(adjacency=a, max_rows_per_user=1).events[0] for a in Adjacency)
+    assert replace.sensitivity == 2 * add_remove.sensitivity
+    assert replace.scale == pytest.approx(2 * add_remove.scale)
+
+
+@pytest.mark.parametrize("ways", EVERY_WAY, ids="-".join)
+def test_a_big_crowd_is_seen_well(ways):
+    """Every probability within 0.08 of the truth; a right mechanism fails in fewer than 1 of 10^5 runs.
+
+    With 3000 users, epsilon 2 and at least 1000 users' worth of weight under the cap, an error of 0.08 needs
+    noise of 18 users' weight on one item: 16 scales of the Laplace noise, or 5.8 standard deviations of the
+    Gaussian one, the worst cases (replace). The crowd's own sampling error is below 0.009 (standard
+    deviation; sample-one, the largest item).
+    """
+    mechanism, weight, adjacency = ways
+    crowd = Crowd(users=3000, rows=20, items=10, tail=0.5, seed=11)
+    made = of(crowd, epsilon=2.0, mechanism=mechanism, weight=weight, adjacency=adjacency)
+    assert np.abs(made.probabilities - crowd.distribution()).max() < 0.08
+
+
+def test_weights_ask_different_questions():
+    """One heavy user of x, many light users of y: half the rows, but one user in 201."""
+    rows = [("heavy", "x")] * 2000 + [(f"u{k}", "y") for k in range(2000)]
+    by_rows = release(table_of(*rows), domain=["x", "y"], epsilon=50, max_rows_per_user=2000)
+    by_users = release(table_of(*rows), domain=["x", "y"], epsilon=50, weight="users")
+    # Noise of scale 1/50 on weights of 2 (rows) and 2001 (users): |error| > 0.2 needs 20 scales, 2 in 10^9.
+    assert by_rows.probability("x") == pytest.approx(0.5, abs=0.2)
+    assert by_users.probability("x") == pytest.approx(1 / 2001, abs=0.001)
+
+
+def test_intervals_cover_what_the_noise_hid():
+    """95% intervals of 400 items cover the exact answer for 88% to 99.5% of them.
+
+    Outside with probability below 10^-6: 400 independent Bernoulli(0.95) have standard deviation 4.4, so 352
+    is 6.4 of them below the mean, and 399 or more has probability 3 in 10^8.
+    """
+    crowd = Crowd(users=4000, rows=50, items=400, zipf=0.0, seed=5)
+    table = crowd.table()
+    exact = np.bincount(table["item"].to_numpy(), minlength=400) / table.num_rows
+    for mechanism in ("laplace", "gaussian"):
+        made = of(crowd, mechanism=mechanism, max_rows_per_user=50)
+        covered = np.sum((made.lower <= exact) & (exact <= made.upper))
+        assert 352 <= covered <= 398
+
+
+def test_two_releases_draw_their_own_noise():
+    assert not np.array_equal(of().probabilities, of().probabilities)
+
+
+@pytest.mark.parametrize("ways", EVERY_WAY, ids="-".join)
+def test_the_dp_event_keeps_the_claim(ways):
+    mechanism, weight, adjacency = ways
+    made = of(mechanism=mechanism, weight=weight, adjacency=adjacency)
+    accountant = pld.PLDAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    accountant.compose(made.to_dp_event())
+    # dp_accounting rounds losses up to a grid of 1e-4, once for each event.
+    assert accountant.get_epsilon(1e-6) <= 1.0 + 1e-3
+    # And the budget was not left lying about: at delta = 1e-6 at least 0.9 of it is used.
+    assert accountant.get_epsilon(1e-6) >= 0.9
+
+
+def test_dp_events_compose():
+    made = of(mechanism="gaussian", weight="users")
+    accountant = pld.PLDAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    accountant.compose(made.to_dp_event(), 2)
+    assert 1.2 < accountant.get_epsilon(1e-6) < 2.0
+
+
+# --- arguments
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("epsilon", 0),
+        ("epsilon", -1.0),
+        ("epsilon", float("nan")),
+        ("epsilon", float("inf")),
+        ("epsilon", 101),
+        ("epsilon", 1e-9),
+        ("epsilon", "1"),
+        ("epsilon", True),
+        ("epsilon", None),
+        ("delta", -1e-9),
+        ("delta", 1.0),
+        ("delta", float("nan")),
+        ("delta", "small"),
+        ("adjacency", "neighbours"),
+        ("weight", "items"),
+        ("mechanism", "magic"),
+        ("max_rows_per_user", 0),
+        ("max_rows_per_user", 2.5),
+        ("max_rows_per_user", True),
+        ("max_rows_per_user", 2**20 + 1),
+        ("progress", "loud"),
+        ("user", ""),
+        ("item", "user"),
+    ],
+)
+def test_bad_arguments_are_named_before_a_row_is_read(argument, value, no_rows_read):
+    with pytest.raises(InvalidArgument, match=argument):
+        of(**{argument: value})
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (1.0, 1e-300), (1e-5, 5e-324)])
+def test_a_delta_that_gaussian_noise_cannot_serve(epsilon, delta, no_rows_read):
+    with pytest.raises(InvalidArgument, match=r"gaussian.*laplace"):
+        of(mechanism="gaussian", epsilon=epsilon, delta=delta)
+
+
+@pytest.mark.parametrize(
+    ("domain", "error"), [([], InvalidDomain), (["a", "a"], InvalidDomain), (None, InvalidArgument)]
+)
+def test_bad_domains_are_refused_before_a_row_is_read(domain, error, no_rows_read):
+    with pytest.raises(error, match="domain"):
+        of(domain=domain)
+
+
+def test_bad_columns_are_refused_before_a_row_is_read(no_rows_read):
+    with pytest.raises(InvalidTable, match="'whom'"):
+        of(user="whom")
+    with pytest.raises(InvalidTable, match="'user'"):
+        release(pa.table({"user": [1.5], "item": ["x"]}), domain=["x"])
+
+
+@pytest.fixture
+def no_rows_read(monkeypatch):
+    """Fails the test if the table's rows are reached."""
+
+    def reached(*arguments):
+        pytest.fail("rows were read")
+
+    monkeypatch.setattr("crowdgram.tables.count_rows", reached)
+
+
+def test_the_watch_on_rows_works(no_rows_read):
+    with pytest.raises(pytest.fail.Exception, match="rows were read"):
+        of()
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 100])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_the_ends_of_what_epsilon_may_be(epsilon, mechanism, adjacency):
+    made = of(epsilon=epsilon, mechanism=mechanism, adjacency=adjacency)
+    assert made.probabilities.sum() == pytest.approx(1)
+
+
+def test_numbers_of_numpy_and_an_adjacency_itself_are_welcome():
+    made = of(epsilon=np.float64(1), delta=np.float32(0), adjacency=Adjacency.REPLACE)
+    assert made.guarantee == Guarantee(1.0, 0.0, Adjacency.REPLACE)
+
+
+def test_stages_are_the_same_for_all_tables():
+    heard = []
+    for table in (table_of(), SMALL.table(), table_of(*[("a", "x")] * (2**20 + 1))):
+        stages = []
+        release(table, domain=["x", "item-0000"], progress=stages.append)
+        heard.append(stages)
+    assert heard[0] == heard[1] == heard[2]
+    assert heard[0][0] == "opening the table"
+    assert heard[0][-1] == "checking the guarantee"
+
+
+# --- the value
+
+
+def test_top_is_sorted_and_stable(one):
+    ranked = one.top(5)
+    assert [e.probability for e in ranked] == sorted(one.probabilities, reverse=True)
+    assert one.top(2) == ranked[:2]
+    assert one.top(0) == []
+    assert len(one.top(99)) == len(one) == 5
+    for n in (-1, 1.5, True, "3"):
+        with pytest.raises(InvalidArgument, match="n="):
+            one.top(n)
+
+
+def test_one_item(one):
+    estimate = one.estimate("item-0003")
+    assert estimate.item == "item-0003"
+    assert estimate.probability == one.probability("item-0003") == one.probabilities[3]
+    assert (estimate.lower, estimate.upper, estimate.standard_error) == (
+        one.lower[3],
+        one.upper[3],
+        one.standard_errors[3],
+    )
+    for stranger in ("nowhere", 3, None, ["item-0003"]):
+        with pytest.raises(InvalidArgument, match="item="):
+            one.probability(stranger)
+
+
+def test_frames(one):
+    columns = ["item", "probability", "standard_error", "lower", "upper"]
+    expected = [
+        list(one.items),
+        *(a.tolist() for a in (one.probabilities, one.standard_errors, one.lower, one.upper)),
+    ]
+    for frame in (one.to_arrow().to_pandas(), one.to_pandas(), one.to_polars().to_pandas()):
+        assert list(frame.columns) == columns
+        assert [frame[name].tolist() for name in columns] == expected
+
+
+def test_frames_do_not_reach_into_the_release(one):
+    frame = one.to_pandas()
+    frame.loc[0, "probability"] = 7.0
+    assert one.probabilities[0] != 7.0
+
+
+def test_a_missing_library_is_named(one, monkeypatch):
+    for library in ("pandas", "polars"):
+        monkeypatch.setitem(__import__("sys").modules, library, None)
+        with pytest.raises(MissingDependency, match=rf"crowdgram\[{library}\]"):
+            getattr(one, f"to_{library}")()
+
+
+def test_frozen(one):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.weight = "users"
+    for name in ("probabilities", "standard_errors", "lower", "upper"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(one, name)[0] = 0.5
+    with pytest.raises(TypeError):
+        one.items[0] = "x"
+
+
+def test_equality(one):
+    same = copy.deepcopy(one)
+    assert one == same
+    assert one == pickle.loads(pickle.dumps(one))
+    assert one != dataclasses.replace(one, mechanism="gaussian")
+    assert one != dataclasses.replace(one, probabilities=one.probabilities[::-1].copy())
+    assert one != "a release"
+
+
+def test_a_release_of_the_wrong_length_cannot_be(one):
+    with pytest.raises(InvalidArgument, match="5 items"):
+        dataclasses.replace(one, lower=np.zeros(4))
+
+
+def test_repr(one):
+    assert repr(one) == "<Release of 5 items by laplace, weight='rows', epsilon=1, delta=0, add-remove>"
+
+
+def test_html_escapes_items():
+    made = release(table_of(("a", "x")), domain=["<script>alert(1)</script>", "x & y"])
+    page = made._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "x &amp; y" in page
+    assert made.guarantee.sentence() in page
+
+
+def test_versions_say_what_made_it(one):
+    assert one.versions["crowdgram"] == crowdgram.__version__
+    assert one.versions["engine"] == "duckdb"
+    assert {"python", "opendp", "dp-accounting", "duckdb", "numpy", "ibis-framework"} <= set(one.versions)

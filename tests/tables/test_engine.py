@@ -1,0 +1,130 @@
+"""Engines: their errors stay inside, and what they keep is dropped."""
+
+from __future__ import annotations
+
+import ibis
+import pyarrow as pa
+import pytest
+
+from crowdgram.errors import EngineFailure, InvalidDomain
+from crowdgram.tables.engine import DuckEngine, Engine, engine_for, shielded
+
+SECRET = "zebra-4711"
+
+
+def fail(error):
+    raise error
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyError, OSError, MemoryError, StopIteration, AssertionError])
+def test_the_shield_hides_the_original_completely(kind):
+    original = kind(SECRET)
+    original.add_note(SECRET)
+    original.__cause__ = ValueError(SECRET)
+    with pytest.raises(EngineFailure) as caught:
+        shielded("counting sheep", lambda: fail(original))
+    error = caught.value
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    assert not getattr(error, "__notes__", [])
+    assert SECRET not in str(error) + repr(error)
+    assert "counting sheep" in str(error)
+    assert kind.__name__ in str(error)
+
+
+def test_the_shield_hides_an_engines_own_words():
+    with DuckEngine.embedded() as engine:
+        bad = engine.upload(pa.table({"x": [SECRET]}), "testing").mutate(x=ibis._.x.cast("int64"))
+        for act in (lambda: engine.keep(bad, "keeping"), lambda: engine.fetch(bad, "fetching")):
+            with pytest.raises(EngineFailure) as caught:
+                act()
+            assert SECRET not in repr(caught.value)
+            assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "error", [InvalidDomain("public words"), ImportError("no pandas"), KeyboardInterrupt()]
+)
+def test_the_shield_lets_through_what_is_ours_or_no_failure(error):
+    with pytest.raises(type(error)) as caught:
+        shielded("counting sheep", lambda: fail(error))
+    assert caught.value is error
+
+
+def test_the_shield_passes_results():
+    assert shielded("adding", lambda: 5) == 5
+
+
+def tables_of(backend):
+    return sorted(
+        name for (name,) in backend.con.execute("select table_name from duckdb_tables()").fetchall()
+    )
+
+
+@pytest.fixture
+def backend():
+    backend = ibis.duckdb.connect()
+    backend.raw_sql("create table theirs as select 1 as x")
+    yield backend
+    backend.disconnect()
+
+
+def test_kept_tables_are_dropped_on_close(backend):
+    with engine_for(backend) as engine:
+        assert isinstance(engine, DuckEngine)
+        kept = engine.keep(backend.table("theirs").mutate(y=2), "keeping")
+        placed = engine.upload(pa.table({"z": [1, 2]}), "placing")
+        assert tables_of(backend) == sorted(["theirs", kept.get_name(), placed.get_name()])
+        assert engine.fetch(kept, "fetching").to_pylist() == [{"x": 1, "y": 2}]
+    assert tables_of(backend) == ["theirs"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_kept_tables_are_dropped_after_an_error(backend, error):
+    def work():
+        with engine_for(backend) as engine:
+            engine.keep(backend.table("theirs"), "keeping")
+            assert len(tables_of(backend)) == 2
+            raise error
+
+    with pytest.raises(error):
+        work()
+    assert tables_of(backend) == ["theirs"]
+
+
+def test_a_table_can_be_dropped_before_the_end(backend):
+    with engine_for(backend) as engine:
+        first = engine.keep(backend.table("theirs"), "keeping")
+        second = engine.keep(backend.table("theirs"), "keeping")
+        engine.drop(first)
+        assert tables_of(backend) == sorted(["theirs", second.get_name()])
+
+
+def test_only_what_was_kept_can_be_dropped(backend):
+    with engine_for(backend) as engine:
+        engine.drop(backend.table("theirs"))
+    assert tables_of(backend) == ["theirs"]
+
+
+def test_closing_twice_and_after_the_connection_is_gone():
+    engine = DuckEngine.embedded()
+    engine.upload(pa.table({"x": [1]}), "placing")
+    engine.backend.disconnect()
+    engine.close()
+    engine.close()
+
+
+def test_every_act_on_closing_is_done_though_one_fails(backend):
+    done = []
+    engine = Engine(
+        backend, [lambda: done.append(1), lambda: fail(RuntimeError("gone")), lambda: done.append(2)]
+    )
+    engine.close()
+    assert done == [1, 2]
+
+
+def test_the_embedded_engine_reads_no_extension_from_the_network():
+    with DuckEngine.embedded() as engine:
+        found = "select name, value from duckdb_settings() where name like 'auto%_known_extensions'"
+        settings = dict(engine.backend.con.execute(found).fetchall())
+    assert settings == {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}

@@ -1,0 +1,168 @@
+"""The documents keep their word: every example runs, every link leads somewhere.
+
+Blocks of one document share a namespace and a folder and run in order. A block that cannot be run has a
+comment just above it: `<!-- not run: reason -->`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from crowdgram.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(
+    r"^(?:<!-- not run: (?P<reason>\S.*) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    code: str
+    line: int
+    skipped: bool
+
+
+def blocks(text):
+    return [
+        Block(
+            found["language"],
+            found["code"],
+            text.count("\n", 0, found.start("code")) + 1,
+            found["reason"] is not None,
+        )
+        for found in BLOCK.finditer(text)
+    ]
+
+
+def commands(code):
+    """The commands of a console block: lines after `$ `, with their continuations."""
+    joined = code.replace("\\\n", " ")
+    return [shlex.split(line[2:], comments=True) for line in joined.splitlines() if line.startswith("$ ")]
+
+
+def run_command(command):
+    if command[0] == "crowdgram":
+        result = CliRunner().invoke(app, command[1:])
+        assert result.exit_code == 0, f"{shlex.join(command)}\n{result.output}"
+    elif command[0] == "make":
+        for target in command[1:]:
+            assert target in make_targets(), f"the Makefile has no target {target}"
+    else:
+        pytest.fail(f"{shlex.join(command)}: only crowdgram and make are run; mark the block as not run")
+
+
+def make_targets():
+    return re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def run_document(text, name):
+    namespace = {"__name__": "__docs__"}
+    for block in blocks(text):
+        if block.skipped:
+            continue
+        if block.language == "python":
+            # The line numbers of a traceback are those of the document.
+            exec(compile("\n" * (block.line - 1) + block.code, name, "exec"), namespace)
+        elif block.language in ("console", "bash"):
+            found = commands(block.code)
+            assert found, f"{name}:{block.line}: no line starts with '$ '"
+            for command in found:
+                run_command(command)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_run(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_document(path.read_text(encoding="utf-8"), str(path))
+
+
+def test_there_are_examples():
+    found = [block for path in DOCUMENTS for block in blocks(path.read_text(encoding="utf-8"))]
+    assert sum(block.language == "python" for block in found) >= 10
+    assert sum(block.language == "console" for block in found) >= 5
+    fences = sum(
+        len(re.findall(r"^```\w", path.read_text(encoding="utf-8"), re.MULTILINE)) for path in DOCUMENTS
+    )
+    assert len(found) == fences  # none escapes the search
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\n1 / 0\n```\n",
+        "```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n",
+        "```console\n$ crowdgram show none.json\n```\n",
+        "```console\n$ make nothing\n```\n",
+        "```console\n$ rm -r x\n```\n",
+        "```console\ncrowdgram --version\n```\n",
+        "<!-- not run: -->\n```python\n1 / 0\n```\n",
+    ],
+)
+def test_a_broken_document_is_noticed(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((AssertionError, ZeroDivisionError, pytest.fail.Exception)):
+        run_document(text, "broken.md")
+
+
+def test_a_block_can_be_skipped_with_a_reason():
+    run_document("<!-- not run: it divides by nothing -->\n```python\n1 / 0\n```\n", "skipped.md")
+
+
+def slug(heading):
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize(
+    "path", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_links_lead_somewhere(path):
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith("https://"):
+            continue
+        place, _, anchor = target.partition("#")
+        assert (path.parent / place).exists(), f"{path.name}: {target}"
+        if anchor:
+            headings = re.findall(
+                r"^#+ (.*)$", (path.parent / place if place else path).read_text(), re.MULTILINE
+            )
+            assert anchor in map(slug, headings), f"{path.name}: {target}"
+
+
+def test_the_readme_starts_with_what_people_need():
+    start = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:32])
+    for word in (
+        "user-level",
+        "make demo",
+        "make test",
+        "pip install",
+        "crowdgram.release(",
+        "docs/images/demo.png",
+    ):
+        assert word in start
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_example_files_run(path, tmp_path):
+    done = subprocess.run(
+        [sys.executable, path], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Adding or removing all rows of any one user" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_there_is_an_example_file():
+    assert (ROOT / "examples" / "first_release.py").is_file()

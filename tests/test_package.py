@@ -1,0 +1,106 @@
+"""The package as a whole: light to import, complete, and of one version."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import crowdgram
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted((ROOT / "src" / "crowdgram").rglob("*.py"))
+HEAVY = [
+    "ibis", "duckdb", "pyarrow", "numpy", "scipy", "opendp", "dp_accounting",
+    "pandas", "polars", "matplotlib", "pyspark", "typer", "rich",
+]  # fmt: skip
+
+
+def imported_by(code):
+    """The heavy packages that are loaded after `code` has run in a fresh interpreter."""
+    program = (
+        f"{code}\nimport sys\nprint(*sorted({{name.split('.')[0] for name in sys.modules}} & set({HEAVY!r})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+    )
+    return done.stdout.split()
+
+
+def test_import_is_light():
+    assert imported_by("import crowdgram; crowdgram.__version__; dir(crowdgram)") == []
+
+
+def test_a_release_does_not_load_what_it_does_not_need():
+    code = "import crowdgram\ncrowdgram.release"
+    assert not {"opendp", "pandas", "polars", "matplotlib", "pyspark", "duckdb"} & set(imported_by(code))
+    assert "numpy" in imported_by(code)  # so the check above can see what is loaded
+
+
+def test_all_is_complete_and_resolves():
+    public = {
+        "Adjacency",
+        "CrowdgramError",
+        "Guarantee",
+        "ItemEstimate",
+        "Release",
+        "__version__",
+        "load",
+        "release",
+    }
+    assert set(crowdgram.__all__) == public
+    assert list(crowdgram.__all__) == sorted(crowdgram.__all__)
+    for name in crowdgram.__all__:
+        assert getattr(crowdgram, name) is not None
+    assert dir(crowdgram) == sorted(crowdgram.__all__)
+    with pytest.raises(AttributeError, match="nothing"):
+        crowdgram.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("package", ["errors", "privacy", "tables", "mechanisms", "releases", "synth", "cli"])
+def test_what_packages_list_exists(package):
+    module = importlib.import_module(f"crowdgram.{package}")
+    assert module.__all__
+    assert len(set(module.__all__)) == len(module.__all__)
+    for name in module.__all__:
+        assert hasattr(module, name)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_every_module_has_a_docstring_and_modern_annotations(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree)
+    futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    assert any(alias.name == "annotations" for node in futures for alias in node.names)
+
+
+def test_modules_were_found():
+    assert len(MODULES) > 25
+
+
+def test_one_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == crowdgram.__version__
+    assert importlib.metadata.version("crowdgram") == crowdgram.__version__
+    assert f"## [{crowdgram.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_types_are_shipped():
+    assert resources.files("crowdgram").joinpath("py.typed").is_file()
+
+
+def test_every_error_is_ours_and_a_builtin():
+    from crowdgram import errors
+
+    for name in errors.__all__:
+        kind = getattr(errors, name)
+        assert issubclass(kind, errors.CrowdgramError)
+        if kind is not errors.CrowdgramError:
+            assert any(issubclass(kind, one) for one in (ValueError, OSError, ImportError, RuntimeError))
+            assert name in errors.__doc__
