@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import PrivacyViolation
 from . import accounting, noise
 from .events import Event, GaussianEvent, LaplaceEvent
 from .guarantee import Adjacency, Guarantee
@@ -35,10 +36,21 @@ class Spending:
     def __init__(self, guarantee: Guarantee) -> None:
         self.guarantee = guarantee
         self._events: list[Event] = []
+        self._reserved: dict[str, LaplaceEvent] = {}
 
     @property
     def events(self) -> tuple[Event, ...]:
         return tuple(self._events)
+
+    def reserve(self, purpose: str, *, bound: int, epsilon: float) -> None:
+        """Set a Laplace event aside, by public values, before the table is looked at.
+
+        Whether it takes place, and with how much of its epsilon, may then depend on noisy outcomes: Gaussian rounds are given what is
+        left when all of what was reserved is spent (docs/proofs/accounting.md, Theorem 4).
+        """
+        if self._events:
+            raise PrivacyViolation(f"{purpose!r} is reserved after the table was looked at: reserve before the first event.")
+        self._reserved[purpose] = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), 1)
 
     def laplace_scale(self, bound: int, epsilon: float) -> float:
         """The scale that `laplace` would use."""
@@ -71,7 +83,7 @@ class Spending:
 
     def remaining_mu(self, dimension: int) -> float:
         """What is left for Gaussian noise on `dimension` coordinates in all."""
-        return accounting.remaining_mu(self.guarantee, self._events, dimension)
+        return accounting.remaining_mu(self.guarantee, self._committed(), dimension)
 
     def remaining_epsilon(self) -> float:
         """What is left for one more pure event."""
@@ -85,8 +97,21 @@ class Spending:
         return settled
 
     def _spend(self, event: Event) -> None:
-        accounting.check([*self._events, event], self.guarantee)
+        reserved = self._reserved.get(event.purpose)
+        if reserved is not None and not (
+            isinstance(event, LaplaceEvent)
+            and event.sensitivity == reserved.sensitivity
+            and event.scale >= reserved.scale
+            and event.purpose not in {past.purpose for past in self._events}
+        ):
+            raise PrivacyViolation(f"{event.purpose!r} would spend more than was reserved for it.")
+        past = self._committed() if isinstance(event, GaussianEvent) else self._events
+        accounting.check([*past, event], self.guarantee)
         self._events.append(event)
+
+    def _committed(self) -> list[Event]:
+        """What Gaussian rounds must reckon with: all that was reserved, and all else that took place."""
+        return [*self._reserved.values(), *(event for event in self._events if event.purpose not in self._reserved)]
 
     def _l1(self, bound: int) -> int:
         return bound if self.guarantee.adjacency is Adjacency.ADD_REMOVE else 2 * bound

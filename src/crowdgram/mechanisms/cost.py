@@ -1,0 +1,62 @@
+"""Predicted error: what a cap or a radius costs in noise, and what it costs in bias.
+
+All predictions are l1 errors of the released distribution, made from noisy values. Raw: not capped at 2 and not saturated; capped
+predictions chose worse (docs/estimator.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .histograms import Crowding
+
+__all__ = ["DISAGREEMENT", "RadiusCost", "best_radius", "reweighting"]
+
+Floats = npt.NDArray[np.float64]
+
+DISAGREEMENT = 0.3
+"""How far (in total variation) the distributions of users that a cap tells apart are taken to differ, where nothing better is known."""
+
+NEARLY = 1.01
+"""Radii whose cost is within 1% of the best are as good; the largest of them clips least."""
+
+
+@dataclass(frozen=True)
+class RadiusCost:
+    """The radius, its predicted cost, the part of it that is bias, and the mean weight that clipping leaves."""
+
+    radius: float
+    cost: float
+    bias: float
+    kept: float
+
+
+def reweighting(before: Floats, after: Floats) -> Floats:
+    """Total variation between the users' shares of the sum before and after clipping, over the last axis.
+
+    Clipping turns user u's share of the total from one vector of shares into another; the answer moves by at most twice their
+    total variation, times how much users differ. Clipping everybody alike changes nothing.
+    """
+    shares = before / before.sum()
+    clipped = after / after.sum(axis=-1, keepdims=True)
+    return np.abs(clipped - shares).sum(axis=-1) / 2
+
+
+def best_radius(crowd: Crowding, noise: float, disagreement: float) -> RadiusCost:
+    """The radius r that minimises  noise r / D(r)  +  2 disagreement TV(r).
+
+    where: noise is the l1 noise of a sum of vectors of norm 1 in which D users count fully; D(r) = sum_u mass_u min(1, r / size_u);
+    TV(r) as in `reweighting`.
+    """
+    present = crowd.users > 0
+    size, before = crowd.size[present], (crowd.users * crowd.mass)[present]
+    radii = np.append(np.unique(size), size.max() * 1.05)
+    after = before * np.minimum(1.0, radii[:, None] / size[None, :])
+    total = after.sum(axis=1)
+    bias = 2 * disagreement * reweighting(before, after)
+    cost = noise * radii / total + bias
+    best = int(np.nonzero(cost <= cost.min() * NEARLY)[0].max())
+    return RadiusCost(float(radii[best]), float(cost[best]), float(bias[best]), float(total[best] / before.sum()))

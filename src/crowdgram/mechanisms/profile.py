@@ -1,0 +1,201 @@
+"""The profile: cheap private facts about the crowd, bought first and used to choose everything else.
+
+Two histograms of users, on log-spaced bins with discrete Laplace noise: by rows, and by concentration ||N(u)||_2 / m_u (1 for a user
+with one item, near the crowd's own for users who are like the crowd). Each is looked at cheaply first and again, dearer,
+only where the first look showed too little: a large crowd pays next to nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..privacy import Spending
+from ..tables import ROW_LIMIT, UNIT, Centre, Counts, distances, rows_histogram
+from .histograms import Crowding, near, spread_out, unimodal, visible
+
+__all__ = ["HISTOGRAM_UNIT", "ROW_EDGES", "Profile", "RowProfile", "buy_profile", "buy_rows", "reserve_profile"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+ROW_EDGES: tuple[int, ...] = tuple(sorted({round(2 ** (j / 2)) for j in range(41)}))
+"""1, 2, 3, 4, 6, 8, 11, 16, ... up to ROW_LIMIT, where every user ends."""
+
+CONCENTRATION_EDGES = 2.0 ** (-np.arange(0, 11, 0.5)[::-1])
+
+HISTOGRAM_UNIT = 2**20
+"""A user counts 2^20 in a histogram, so that the noise's integer steps are far below its scale."""
+
+FIRST_LOOK, SECOND_LOOK = 0.004, 0.016
+"""Parts of epsilon for the two looks at each histogram."""
+
+ENOUGH = 60
+"""A first look is enough if it shows this many standard deviations of users."""
+
+THRESHOLD = 6.5
+"""Standard deviations of Laplace noise that a bin must exceed: one release in five hundred sees a bin that is not there."""
+
+assert ROW_EDGES[-1] == ROW_LIMIT
+
+
+@dataclass(frozen=True)
+class RowProfile:
+    """Noisy numbers of users by rows: `users[j]` of them with about `rows[j]` rows. Bins lost in the noise are zero."""
+
+    users: Floats
+    rows: Floats
+
+    @property
+    def largest(self) -> int:
+        """The upper edge of the last bin that is not empty."""
+        return ROW_EDGES[int(np.nonzero(self.users)[0].max())]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The crowd in a few noisy numbers. Masses are relative: 1 is a user who counts fully.
+
+    users: how many. row_cap: rows of one user that count at most; 1 where every user weighs the same (`equal`). rows: users by rows, or None
+    where `equal`. concentration: users by ||N(u)||_2 / m_u. blind: the crowd is too small for the histogram to show anything, and
+    the concentration is a guess.
+    """
+
+    users: float
+    row_cap: int
+    equal: bool
+    rows: RowProfile | None
+    concentration: Crowding
+    blind: bool
+
+    def masses(self) -> tuple[Floats, Floats]:
+        """Users and their relative masses min(rows / row_cap, 1)."""
+        if self.rows is None:
+            return np.array([self.users]), np.ones(1)
+        return self.rows.users, np.minimum(self.rows.rows / self.row_cap, 1.0)
+
+    @property
+    def mass(self) -> float:
+        users, mass = self.masses()
+        return float((users * mass).sum())
+
+    @property
+    def mass_moment(self) -> float:
+        """sum mass^3 / sum mass: the mean of mass^2, by mass."""
+        users, mass = self.masses()
+        return float((users * mass**3).sum() / (users * mass).sum())
+
+    @property
+    def effective_users(self) -> float:
+        """(sum mass)^2 / sum mass^2: how many equal users would average as well."""
+        users, mass = self.masses()
+        return float((users * mass).sum() ** 2 / (users * mass**2).sum())
+
+    @property
+    def chance(self) -> float:
+        """The mean of mass^2 / rows, by mass: how far users stray by chance alone, for a variance of 1 a row. 0 where rows are unknown."""
+        if self.rows is None:
+            return 0.0
+        users, mass = self.masses()
+        return float((users * mass**3 / self.rows.rows).sum() / (users * mass).sum())
+
+    @property
+    def mean_square_concentration(self) -> float:
+        """The mean over users of ||N(u)||^2 / m_u^2, from the bins that stand out."""
+        return self.concentration.mean_square()
+
+    def uncentred(self, concentration: Crowding) -> Crowding:
+        """Users by ||N(u)|| relative to a full user: mass times concentration, taken as independent."""
+        users, mass = self.masses()
+        present = users > 0
+        shares = concentration.users / concentration.users.sum()
+        return Crowding(
+            users=np.outer(users[present], shares).ravel(),
+            size=np.outer(mass[present], concentration.size).ravel(),
+            mass=np.repeat(mass[present], len(shares)),
+        )
+
+
+ROWS_PURPOSE = "users by rows"
+CONCENTRATION_PURPOSE = "users by concentration"
+
+
+def reserve_profile(spending: Spending, *, rows: bool) -> None:
+    """Set aside what the profile may cost, before anything is looked at."""
+    for purpose in [ROWS_PURPOSE, CONCENTRATION_PURPOSE] if rows else [CONCENTRATION_PURPOSE]:
+        for look, share in _LOOKS:
+            spending.reserve(f"{purpose}, {look}", bound=HISTOGRAM_UNIT, epsilon=share * spending.guarantee.epsilon)
+
+
+def buy_rows(counts: Counts, spending: Spending) -> RowProfile | None:
+    """Users by rows; None if nothing stands out of the noise."""
+    noisy, deviation = _two_looks(rows_histogram(counts, ROW_EDGES), spending, ROWS_PURPOSE)
+    seen = visible(noisy, deviation, THRESHOLD)
+    if not seen.any():
+        return None
+    edges = np.array(ROW_EDGES, dtype=np.float64)
+    smallest = np.concatenate([[1.0], edges[:-1] + 1])
+    return RowProfile(near(unimodal(noisy), seen, 2), np.sqrt(smallest * edges))
+
+
+def buy_profile(
+    counts: Counts, spending: Spending, *, equal: bool, row_cap: int | None
+) -> tuple[Profile, Crowding]:
+    """Buy the profile; also the crowd by norm, relative to a full user, as it stands before any centring.
+
+    `equal`: every user weighs the same, and rows are not asked for. `row_cap`: what the user gave; rows are then not bought.
+    Guarantee: each look is a histogram in which one user is in one bin, worth HISTOGRAM_UNIT; `Spending` charges it.
+    """
+    rows: RowProfile | None = None
+    if not equal and row_cap is None:
+        rows = buy_rows(counts, spending)
+        equal = rows is None  # too few users to see: let every user weigh the same
+    edges = CONCENTRATION_EDGES
+    histogram = distances(counts, Centre.origin(counts.items)).histogram((edges * UNIT).tolist(), 1)
+    noisy, deviation = _two_looks(histogram, spending, CONCENTRATION_PURPOSE)
+    seen = visible(noisy, deviation, THRESHOLD)
+    blind = not seen.any()
+    if blind:
+        seen = np.where(edges == 0.5, 5 * deviation, 0.0)
+    loose = seen if blind else near(unimodal(noisy), seen, 4)
+    users = float(loose.sum())
+    if not equal and row_cap is not None:
+        rows = RowProfile(np.array([users]), np.array([float(row_cap)]))
+    if rows is not None:
+        users = float(rows.users.sum())
+    profile = Profile(
+        users=users,
+        row_cap=1 if rows is None else row_cap or rows.largest,
+        equal=equal,
+        rows=rows,
+        concentration=_crowding(seen),
+        blind=blind,
+    )
+    return profile, profile.uncentred(_crowding(loose))
+
+
+_LOOKS = (("first look", FIRST_LOOK), ("second look", SECOND_LOOK))
+
+
+def _two_looks(histogram: Integers, spending: Spending, purpose: str) -> tuple[Floats, float]:
+    """Noisy numbers of users and their standard deviation: one look, and a second where that shows too little."""
+    total, weight = np.zeros(len(histogram)), 0.0
+    for look, share in _LOOKS:
+        epsilon = share * spending.guarantee.epsilon
+        noisy, event = spending.laplace(
+            f"{purpose}, {look}", histogram * HISTOGRAM_UNIT, bound=HISTOGRAM_UNIT, epsilon=epsilon
+        )
+        precision = HISTOGRAM_UNIT**2 / (2 * event.scale**2)
+        total += precision * noisy / HISTOGRAM_UNIT
+        weight += precision
+        average, deviation = total / weight, weight**-0.5
+        if visible(average, deviation, THRESHOLD).sum() >= ENOUGH * deviation:
+            break
+    return average, float(deviation)
+
+
+def _crowding(bins: Floats) -> Crowding:
+    users, size = spread_out(bins, CONCENTRATION_EDGES, 8)
+    return Crowding(users, size, np.ones(len(users)))
