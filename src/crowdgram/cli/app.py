@@ -35,6 +35,8 @@ class WeightChoice(StrEnum):
 
 
 class MechanismChoice(StrEnum):
+    AUTO = "auto"
+    ADAPTIVE = "adaptive"
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
     SAMPLE_ONE = "sample-one"
@@ -102,10 +104,13 @@ def release(
     adjacency: Annotated[
         Adjacency, typer.Option(help="add-remove hides that a user is there; replace hides what a user's rows are.")
     ] = Adjacency.ADD_REMOVE,
-    mechanism: Annotated[MechanismChoice, typer.Option(help="How the noise is added.")] = MechanismChoice.LAPLACE,
+    mechanism: Annotated[MechanismChoice, typer.Option(help="How the noise is added.")] = MechanismChoice.AUTO,
     max_rows_per_user: Annotated[
         int | None,
         typer.Option(help="Rows of one user that count fully; heavier users are scaled down. [default: found privately]"),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds of the adaptive estimate. [default: as many as promise to pay]")
     ] = None,
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
 ) -> None:
@@ -126,6 +131,7 @@ def release(
             weight=weight.value,
             mechanism=mechanism.value,
             max_rows_per_user=max_rows_per_user,
+            rounds=rounds,
             progress=stages,
         )
         stages("saving the release")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .baselines import MECHANISMS, Weight, check_mechanism
 from .estimate import CONFIDENCE, Estimate
+from .registry import MECHANISMS, Weight, check_mechanism
 
 __all__ = ["CONFIDENCE", "MECHANISMS", "Estimate", "Weight", "check_mechanism"]

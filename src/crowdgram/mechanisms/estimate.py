@@ -1,4 +1,4 @@
-"""What a mechanism returns: a distribution, with how far the noise may have moved it."""
+"""What a mechanism returns: a distribution, with how far it may be off."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import numpy.typing as npt
 from scipy import special
 
 from ..privacy import GaussianEvent, LaplaceEvent
+from .shrink import NoiseShape, Shrunk, shrink
 from .simplex import project
 
-__all__ = ["CONFIDENCE", "Estimate", "from_noisy_sums"]
+__all__ = ["CONFIDENCE", "Estimate", "combine", "from_noisy_sums", "half_width"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Parameters = Mapping[str, int | float | str]
 
 CONFIDENCE = 0.95
 
@@ -25,41 +27,90 @@ CONFIDENCE = 0.95
 class Estimate:
     """A distribution over the domain, from noisy values only.
 
-    standard_errors: of the noise in each probability. lower, upper: a `CONFIDENCE` interval for what the same sums would
-    have given without noise. parameters: the public parameters that the mechanism worked with.
+    standard_errors: of the noise in each probability. lower, upper: a `CONFIDENCE` interval for what the table itself would have given
+    without privacy: noise, and the bias that clipping is predicted to cause. sampling_errors: how far the table itself may be from the
+    population that its users came from, where the mechanism learns enough to say. predicted_l1_error: of the distribution, against the
+    table's own. parameters: the public parameters that the mechanism worked with.
     """
 
     probabilities: Floats
     standard_errors: Floats
     lower: Floats
     upper: Floats
-    parameters: Mapping[str, int | float | str] = field(default_factory=dict)
+    predicted_l1_error: float
+    sampling_errors: Floats | None = None
+    parameters: Parameters = field(default_factory=dict)
 
 
-def from_noisy_sums(
-    sums: Integers, event: LaplaceEvent | GaussianEvent, parameters: Mapping[str, int | float | str]
+def combine(
+    *,
+    raw: Floats,
+    deviations: Floats,
+    shrunk: Shrunk,
+    bias: float,
+    user_variance: Floats | None,
+    effective_users: float,
+    shape: NoiseShape,
+    parameters: Parameters,
 ) -> Estimate:
-    """Normalise noisy sums by their own total and project onto the simplex.
+    """Make an estimate of unbiased noisy shares and what shrinkage made of them.
 
-    The total of k noisy sums is off by about sqrt(k) of one sum's noise, far less than the k of the l1 error, so it need not
-    be bought apart. It is kept above its own noise: where a table is too small to be seen, the noise is not blown up.
+    The probabilities are the shrunk shares, projected. Intervals are around the shares as measured, whose noise is known, and wide enough to
+    hold the probability. `bias` is a predicted l1 bias; an item's part of it is taken in proportion to its probability.
     """
-    deviation, reach = _spread(event)
-    noisy = sums.astype(np.float64)
-    total = max(float(noisy.sum()), deviation * math.sqrt(len(noisy)))
-    raw = noisy / total
-    probabilities = project(raw)
+    probabilities = project(shrunk.means)
+    biases = bias * probabilities
+    reach = np.hypot(half_width(shape, deviations), half_width("gaussian", biases))
     return Estimate(
         probabilities=probabilities,
-        standard_errors=np.full(len(raw), deviation / total),
-        lower=np.minimum(np.clip(raw - reach / total, 0.0, 1.0), probabilities),
-        upper=np.maximum(np.clip(raw + reach / total, 0.0, 1.0), probabilities),
+        standard_errors=deviations,
+        lower=np.minimum(np.clip(raw - reach, 0.0, 1.0), probabilities),
+        upper=np.maximum(np.clip(raw + reach, 0.0, 1.0), probabilities),
+        predicted_l1_error=float(min(2.0, shrunk.spreads.sum() + bias)),
+        sampling_errors=None if user_variance is None else np.sqrt(user_variance / max(effective_users, 1.0)),
         parameters=dict(parameters),
     )
 
 
-def _spread(event: LaplaceEvent | GaussianEvent) -> tuple[float, float]:
-    """Standard deviation of the event's noise, and the half-width that it keeps to with probability CONFIDENCE."""
-    if isinstance(event, LaplaceEvent):
-        return math.sqrt(2) * event.scale, -math.log(1 - CONFIDENCE) * event.scale
-    return event.sigma, float(special.ndtri((1 + CONFIDENCE) / 2)) * event.sigma
+def from_noisy_sums(
+    sums: Integers,
+    event: LaplaceEvent | GaussianEvent,
+    parameters: Parameters,
+    *,
+    bias: float = 0.0,
+    user_variance: float | None = None,
+    effective_users: float = 1.0,
+) -> Estimate:
+    """Normalise noisy sums by their own total, shrink, and project onto the simplex.
+
+    The total of k noisy sums is off by about sqrt(k) of one sum's noise, far less than the k of the l1 error, so it need not
+    be bought apart. It is kept above its own noise: where a table is too small to be seen, the noise is not blown up.
+    `user_variance`: the mean over users of the squared l2 distance of their own distribution from the crowd's, where known.
+    """
+    shape: NoiseShape = "laplace" if isinstance(event, LaplaceEvent) else "gaussian"
+    deviation = math.sqrt(2) * event.scale if isinstance(event, LaplaceEvent) else event.sigma
+    noisy = sums.astype(np.float64)
+    total = max(float(noisy.sum()), deviation * math.sqrt(len(noisy)))
+    raw, deviations = noisy / total, np.full(len(noisy), deviation / total)
+    shrunk = shrink(raw, deviations, shape)
+    variances = None
+    if user_variance is not None:
+        multinomial = project(shrunk.means) * (1 - project(shrunk.means))
+        variances = user_variance * multinomial / max(float(multinomial.sum()), 1e-300)
+    return combine(
+        raw=raw,
+        deviations=deviations,
+        shrunk=shrunk,
+        bias=bias,
+        user_variance=variances,
+        effective_users=effective_users,
+        shape=shape,
+        parameters=parameters,
+    )
+
+
+def half_width(shape: NoiseShape, deviations: Floats) -> Floats:
+    """What noise of these standard deviations keeps to with probability CONFIDENCE."""
+    if shape == "laplace":
+        return -math.log(1 - CONFIDENCE) * deviations / math.sqrt(2)
+    return float(special.ndtri((1 + CONFIDENCE) / 2)) * deviations

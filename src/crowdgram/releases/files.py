@@ -33,8 +33,10 @@ def to_document(release: Release) -> dict[str, Any]:
         "events": [event_to_dict(event) for event in release.events],
         "versions": dict(release.versions),
         "confidence": release.confidence,
+        "predicted_l1_error": release.predicted_l1_error,
         "items": list(release.items),
         **{name: getattr(release, name).tolist() for name in _ARRAYS},
+        "sampling_errors": None if release.sampling_errors is None else release.sampling_errors.tolist(),
     }
 
 
@@ -66,6 +68,8 @@ def load(path: str | os.PathLike[str]) -> Release:
             items=tuple(document["items"]),
             **{name: np.array(document[name], dtype=np.float64) for name in _ARRAYS},
             confidence=float(document["confidence"]),
+            predicted_l1_error=float(document["predicted_l1_error"]),
+            sampling_errors=_optional_array(document["sampling_errors"]),
             guarantee=Guarantee.from_dict(document["guarantee"]),
             events=tuple(event_from_dict(event) for event in document["events"]),
             mechanism=str(document["mechanism"]),
@@ -81,12 +85,16 @@ def load(path: str | os.PathLike[str]) -> Release:
         raise UnreadableSource(f"{where!r} is a damaged release: {str(error).rstrip('.')}.") from None
 
 
+def _optional_array(values: Any) -> Any:
+    return None if values is None else np.array(values, dtype=np.float64)
+
+
 def _check_shape(release: Release) -> None:
     if not release.items or len(set(release.items)) < len(release.items):
         raise InvalidArgument("its items need to be distinct, and at least one")
     if not all(isinstance(item, (int, str)) and not isinstance(item, bool) for item in release.items):
         raise InvalidArgument("its items need to be integers or strings")
-    for name in _ARRAYS:
+    for name in _ARRAYS if release.sampling_errors is None else (*_ARRAYS, "sampling_errors"):
         values = getattr(release, name)
         if values.ndim != 1 or not np.all(np.isfinite(values)) or np.any(values < 0):
             raise InvalidArgument(f"its {name} need to be finite numbers of at least 0")

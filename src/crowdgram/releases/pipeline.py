@@ -15,7 +15,7 @@ from .release import Release
 __all__ = ["release"]
 
 MIN_EPSILON = 1e-6
-MIN_MU = 1e-7
+MIN_MU = 1e-4
 """The noise on sums of 2^30 a user then has a scale below 2^56, the largest that can be drawn."""
 
 Progress = Callable[[str], None]
@@ -31,8 +31,9 @@ def release(
     domain: object = None,
     adjacency: Adjacency | Literal["add-remove", "replace"] = Adjacency.ADD_REMOVE,
     weight: Literal["rows", "users"] = "rows",
-    mechanism: str = "laplace",
+    mechanism: str = "auto",
     max_rows_per_user: int | None = None,
+    rounds: int | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Release the distribution over items of a table of (user, item) rows, under user-level differential privacy.
@@ -43,16 +44,17 @@ def release(
     domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a table.
     adjacency: "add-remove" hides whether a user is in the table at all; "replace" hides what a user's rows are.
     weight: "rows", the share of all rows; "users", the average user's distribution.
-    mechanism: "laplace", "gaussian" or "sample-one".
+    mechanism: "auto" chooses by predicted error; "adaptive", "laplace", "gaussian" and "sample-one" are as they say.
     max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found privately,
         for a small part of the budget, where it is not given.
-    progress: called with the name of each stage as it starts. Stages are the same for all tables.
+    rounds: how many rounds "adaptive" makes (and "auto", where it chooses them); as many as promise to pay where not given.
+    progress: called with the name of each stage as it starts. Stages follow from public and from noisy values only.
 
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else that leaves this
     function (errors, stages) depends on the schema and on public arguments only.
     """
     guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
-    check_mechanism(mechanism, weight, delta, max_rows_per_user)
+    check_mechanism(mechanism, weight, delta, max_rows_per_user, rounds)
     _check_affordable(guarantee, mechanism)
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
@@ -68,7 +70,7 @@ def release(
         spending = Spending(guarantee)
         report("counting rows by user and item")
         counts = count_rows(rows, items)
-        estimate = MECHANISMS[mechanism](counts, spending, weight, max_rows_per_user, report)
+        estimate = MECHANISMS[mechanism](counts, spending, weight, max_rows_per_user, rounds, report)
         report("checking the guarantee")
         return Release(
             items=items.items,
@@ -77,6 +79,8 @@ def release(
             lower=estimate.lower,
             upper=estimate.upper,
             confidence=CONFIDENCE,
+            predicted_l1_error=estimate.predicted_l1_error,
+            sampling_errors=estimate.sampling_errors,
             guarantee=spending.settled(),
             events=spending.events,
             mechanism=mechanism,
@@ -91,9 +95,10 @@ def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:
     given = f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}"
     if guarantee.epsilon < MIN_EPSILON:
         raise InvalidArgument(f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1.")
-    if mechanism == "gaussian" and Spending(guarantee).remaining_mu(1) < MIN_MU:
+    if guarantee.delta > 0 and mechanism not in ("laplace", "sample-one") and Spending(guarantee).remaining_mu(1) < MIN_MU:
         raise InvalidArgument(
-            f"{given}: leaves nothing for mechanism='gaussian'. Give a larger delta, such as 1e-6, or use mechanism='laplace'."
+            f"{given}: leaves nothing for mechanism={mechanism!r}. Give a larger delta, such as 1e-6, or delta=0 with "
+            "mechanism='auto' or 'laplace'."
         )
 
 

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +44,9 @@ class Release:
     """A distribution over the items of a domain, released under `guarantee`.
 
     items: in the order of the domain. probabilities: sum to 1. standard_errors: of the noise. lower, upper: an interval at level
-    `confidence` for what the mechanism would have given without noise. events: every draw of noise that the table paid for.
-    mechanism, parameters: how it was made; public. weight: "rows" (share of all rows) or "users" (the average user). versions: of the
+    `confidence` for the table's own answer, which it would give without privacy. predicted_l1_error: of all probabilities
+    together, against the table's own. sampling_errors: how far the table's own may be from the population that its users came from;
+    None where the mechanism does not learn it. events: every draw of noise that the table paid for. mechanism, parameters: how it was made; public. weight: "rows" (share of all rows) or "users" (the average user). versions: of the
     software that made it.
     """
 
@@ -54,15 +56,18 @@ class Release:
     lower: Floats
     upper: Floats
     confidence: float
+    predicted_l1_error: float
     guarantee: Guarantee
     events: tuple[Event, ...]
     mechanism: str
     weight: str
+    sampling_errors: Floats | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for values in (self.probabilities, self.standard_errors, self.lower, self.upper):
+        columns = [self.probabilities, self.standard_errors, self.lower, self.upper]
+        for values in columns if self.sampling_errors is None else [*columns, self.sampling_errors]:
             if len(values) != len(self.items):
                 raise InvalidArgument(f"a release of {len(self.items)} items has a column of {len(values)} values.")
             values.flags.writeable = False
@@ -93,6 +98,24 @@ class Release:
             raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.")
         order = np.argsort(-self.probabilities, kind="stable")[:n]
         return [self._at(int(place)) for place in order]
+
+    def intervals(self, of: Literal["table", "population"] = "table") -> tuple[Floats, Floats]:
+        """Lower and upper ends at level `confidence`, for the table's own answer or for the population behind it.
+
+        The first allow for noise and clipping. The second allow for sampling too: the users are taken as drawn from a population.
+        """
+        if of == "table":
+            return self.lower, self.upper
+        if of != "population":
+            raise InvalidArgument(f"of={of!r}: needs to be 'table' or 'population'.")
+        if self.sampling_errors is None:
+            raise InvalidArgument(
+                f"of='population': mechanism={self.mechanism!r} did not learn how much users differ. Use mechanism='auto'."
+            )
+        reach = NormalDist().inv_cdf((1 + self.confidence) / 2) * self.sampling_errors
+        middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
+        wider = np.hypot(half, reach)
+        return np.clip(middle - wider, 0.0, 1.0), np.clip(middle + wider, 0.0, 1.0)
 
     def to_arrow(self) -> pyarrow.Table:
         """A table with a row for each item."""

@@ -1,0 +1,201 @@
+"""The default mechanism: profile the crowd, choose by predicted error, estimate.
+
+Plain Laplace noise with a chosen cap wins where items are few or users have few distinct items; adaptive rounds win where users agree with
+the crowd, or have many items. Which it is follows from the profile, and where the profile cannot tell (users who may agree closely over
+few items look like users who do not, before a centre is known), from a cheap first estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..privacy import Spending
+from ..tables import UNIT, Counts, l1_sum
+from .cost import DISAGREEMENT, best_radius
+from .estimate import Estimate, from_noisy_sums
+from .histograms import Crowding
+from .profile import Profile, buy_profile, reserve_profile
+from .row_cap import CapCost, best_row_cap
+from .rounds import Budget, run_rounds
+
+__all__ = ["adaptive", "auto"]
+
+Report = Callable[[str], None]
+Weight = Literal["rows", "users"]
+
+PROBE_PURPOSE = "first estimate of the crowd"
+PROBE_MOST, PROBE_LEAST = 0.025, 0.003
+"""Parts of epsilon for the first estimate, by how large the crowd is."""
+
+CLEARLY = 0.8
+"""Rounds must be predicted to cost this factor of plain Laplace noise to be preferred on the first estimate's word."""
+MILD = 1.5
+"""Rounds that can lose this much at most may be tried on a weaker promise: they can win by far more."""
+
+SPENDABLE = 1 - 1e-9
+"""Of a pure budget that is divided into shares: the sum of rounded parts must not exceed it."""
+
+
+def auto(counts: Counts, spending: Spending, weight: Weight, row_cap: int | None, rounds: int | None, report: Report) -> Estimate:
+    """Whichever of plain Laplace noise and adaptive rounds is predicted to err less.
+
+    Guarantee: the pure events (profile, first estimate) are reserved by public values before the table is looked at; the choice and all that
+    follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the reserve is spent, and a plain finish spends
+    what is left of epsilon. That is the situation of Theorem 4 in docs/proofs/accounting.md.
+    """
+    _reserve(spending, weight, row_cap, probe=True)
+    profile, crowd = _profile(counts, spending, weight, row_cap, report)
+    choice = _choose(counts, spending, profile, crowd, report)
+    if choice.rounds:
+        return _rounds(counts, spending, profile, crowd, rounds, report)
+    return _plain(counts, spending, profile, choice, report)
+
+
+def adaptive(
+    counts: Counts, spending: Spending, weight: Weight, row_cap: int | None, rounds: int | None, report: Report
+) -> Estimate:
+    """Adaptive rounds, without choosing."""
+    _reserve(spending, weight, row_cap, probe=False)
+    profile, crowd = _profile(counts, spending, weight, row_cap, report)
+    return _rounds(counts, spending, profile, crowd, rounds, report)
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """Whether to run rounds; else the row cap for plain Laplace noise; and what is known of how much users differ."""
+
+    rounds: bool
+    cap: CapCost
+    user_variance: float | None
+
+
+def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, report: Report) -> _Decision:
+    """Compare predicted costs, each at its own best cap or radius; buy a first estimate where centring could decide.
+
+    Before any centre is known users look as far out as their norm; once centred, as sqrt(E||N/m||^2 - ||p||^2), p the crowd's own
+    distribution. The first estimate is for ||p||^2 alone, and that needs little.
+    """
+    k = counts.items
+    budget = _round_budget(spending, k)
+    cap = _plain_cost(spending, profile, k)
+    uncentred = _uncentred_cost(budget, crowd, k)
+    if uncentred < cap.cost or profile.blind:
+        return _Decision(True, cap, None)
+    square = profile.mean_square_concentration
+    by_chance = _mean_inverse_rows(profile)
+    if uncentred * math.sqrt(min(1.0, 0.5 * by_chance / square)) > CLEARLY * cap.cost:
+        return _Decision(False, cap, None)
+    report("first estimate of the crowd")
+    crowd_square, doubt = _probe(counts, spending, profile, cap)
+    if profile.rows is None:
+        own = square - crowd_square
+    else:
+        users, rows = profile.rows.users, profile.rows.rows
+        light = float((users / rows).sum() / users.sum())
+        own = max(square - (crowd_square + (1 - crowd_square) * light), 0.0) + (1 - crowd_square) * by_chance
+    cap = _plain_cost(spending, profile, k)
+
+    def centred(variance: float) -> float:
+        return uncentred * math.sqrt(min(1.0, max(variance, 1e-9) / square))
+
+    promising = centred(own) < CLEARLY * cap.cost
+    possible = centred(own - doubt) < CLEARLY * cap.cost and uncentred < MILD * cap.cost
+    return _Decision(promising or possible, cap, max(own, 0.0))
+
+
+def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -> tuple[float, float]:
+    """||p||^2 of the crowd, and a standard error, from Laplace noise on capped counts for a small part of epsilon."""
+    k, epsilon = counts.items, spending.guarantee.epsilon
+    expected = _capped_mass(profile, cap.row_cap)
+    least = spending.laplace_scale(UNIT, 1.0) / UNIT * 140 / max(expected, 1.0)
+    part = min(PROBE_MOST * epsilon, max(PROBE_LEAST * epsilon, least))
+    noisy, event = spending.laplace(PROBE_PURPOSE, l1_sum(counts, cap.row_cap), bound=UNIT, epsilon=part)
+    values = noisy / UNIT
+    deviation = math.sqrt(2) * event.scale / UNIT
+    precisions = np.array([1 / (k * deviation**2), (0.15 * expected) ** -2])
+    total = float((np.array([values.sum(), expected]) * precisions).sum() / precisions.sum())
+    total = max(total, 0.5 * expected)
+    noise, total_error = deviation / total, float(precisions.sum()) ** -0.5 / total
+    square = float(((values / total) ** 2).sum()) - k * noise**2
+    square = min(max(square, 1 / k), 1.0)
+    doubt = 2 * math.sqrt(square) * noise + math.sqrt(2 * k) * noise**2 + 2 * total_error * square
+    return square, doubt
+
+
+def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decision, report: Report) -> Estimate:
+    """Laplace noise on capped counts with all that is left."""
+    report("summing counts")
+    sums = l1_sum(counts, choice.cap.row_cap)
+    report("adding noise")
+    noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
+    own = choice.user_variance
+    if own is None:
+        shares = np.maximum(noisy, 0) / max(float(np.maximum(noisy, 0).sum()), 1.0)
+        own = max(profile.mean_square_concentration - float((shares**2).sum()), 0.0)
+    return from_noisy_sums(
+        noisy,
+        event,
+        {"branch": "laplace", **({} if profile.equal else {"max_rows_per_user": choice.cap.row_cap})},
+        bias=choice.cap.bias,
+        user_variance=own,
+        effective_users=profile.effective_users,
+    )
+
+
+def _rounds(
+    counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, rounds: int | None, report: Report
+) -> Estimate:
+    return run_rounds(counts, _round_budget(spending, counts.items), profile, crowd, rounds, report)
+
+
+def _round_budget(spending: Spending, items: int) -> Budget:
+    """All that is left, for rounds: in mu where there is a delta, else in epsilon."""
+    if spending.guarantee.delta > 0:
+        return Budget(spending, "gaussian", spending.remaining_mu(16 * items + 1000))
+    return Budget(spending, "laplace", spending.remaining_epsilon() * SPENDABLE)
+
+
+def _reserve(spending: Spending, weight: Weight, row_cap: int | None, *, probe: bool) -> None:
+    reserve_profile(spending, rows=weight == "rows" and row_cap is None)
+    if probe:
+        spending.reserve(PROBE_PURPOSE, bound=UNIT, epsilon=PROBE_MOST * spending.guarantee.epsilon)
+
+
+def _profile(
+    counts: Counts, spending: Spending, weight: Weight, row_cap: int | None, report: Report
+) -> tuple[Profile, Crowding]:
+    report("profiling the crowd")
+    return buy_profile(counts, spending, equal=weight == "users", row_cap=row_cap)
+
+
+def _plain_cost(spending: Spending, profile: Profile, items: int) -> CapCost:
+    noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
+    if profile.rows is None:
+        return CapCost(1, noise / max(profile.users, 1.0), 0.0)
+    return best_row_cap(profile.rows, noise)
+
+
+def _uncentred_cost(budget: Budget, crowd: Crowding, items: int) -> float:
+    noise = budget.mean_absolute * items * budget.deviation(1.0)
+    if budget.shape == "laplace":
+        return noise / crowd.total_mass
+    return best_radius(crowd, noise, DISAGREEMENT).cost
+
+
+def _capped_mass(profile: Profile, row_cap: int) -> float:
+    """Total mass of the crowd, in users of `row_cap` rows."""
+    if profile.rows is None:
+        return profile.users
+    return float((profile.rows.users * np.minimum(profile.rows.rows, row_cap)).sum() / row_cap)
+
+
+def _mean_inverse_rows(profile: Profile) -> float:
+    """1 / (mean rows per user): what chance adds to the squared distance of users, weighted by rows. 0 where rows are unknown."""
+    if profile.rows is None:
+        return 0.0
+    return float(profile.rows.users.sum() / (profile.rows.users * profile.rows.rows).sum())

@@ -1,0 +1,59 @@
+"""The mechanisms by name, and what each of them can serve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from ..errors import InvalidArgument
+from ..privacy import Spending
+from ..tables import ROW_LIMIT, Counts
+from .auto import adaptive, auto
+from .baselines import gaussian, laplace, sample_one
+from .estimate import Estimate
+
+__all__ = ["MECHANISMS", "Mechanism", "Weight", "check_mechanism"]
+
+Weight = Literal["rows", "users"]
+Mechanism = Callable[[Counts, Spending, Weight, int | None, int | None, Callable[[str], None]], Estimate]
+
+MECHANISMS: dict[str, Mechanism] = {
+    "auto": auto,
+    "adaptive": adaptive,
+    "laplace": laplace,
+    "gaussian": gaussian,
+    "sample-one": sample_one,
+}
+
+MOST_ROUNDS = 12
+
+
+def check_mechanism(
+    mechanism: str, weight: str, delta: float, max_rows_per_user: int | None, rounds: int | None
+) -> None:
+    """Refuse, before any row is read, what a mechanism cannot do.
+
+    With weight "users" a row cap is accepted and not needed: every user weighs the same, however many rows they have.
+    """
+    if mechanism not in MECHANISMS:
+        raise InvalidArgument(f"mechanism={mechanism!r}: needs to be one of {', '.join(map(repr, MECHANISMS))}.")
+    if weight not in ("rows", "users"):
+        raise InvalidArgument(f"weight={weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user).")
+    if mechanism == "gaussian" and delta == 0:
+        raise InvalidArgument(
+            "mechanism='gaussian' cannot serve delta=0: Gaussian noise always leaves a small chance delta. "
+            "Give a delta such as 1e-6, or use mechanism='auto' or 'laplace'."
+        )
+    _check_whole("max_rows_per_user", max_rows_per_user, ROW_LIMIT)
+    _check_whole("rounds", rounds, MOST_ROUNDS)
+    if rounds is not None and mechanism not in ("auto", "adaptive"):
+        raise InvalidArgument(f"rounds={rounds} has no meaning for mechanism={mechanism!r}. Leave it out, or use 'adaptive'.")
+
+
+def _check_whole(name: str, value: object, most: int) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidArgument(f"{name}={value!r}: needs to be a whole number of at least 1.")
+    if value > most:
+        raise InvalidArgument(f"{name}={value}: at most {most} can be used. Give at most that.")
