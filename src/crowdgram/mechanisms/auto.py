@@ -21,7 +21,8 @@ from .estimate import Estimate, from_noisy_sums
 from .histograms import Crowding
 from .profile import Profile, buy_profile, reserve_profile
 from .row_cap import CapCost, best_row_cap
-from .rounds import Budget, run_rounds
+from .rounds import MAX_ROUNDS, Budget, run_rounds
+from .schedule import Outlook, reachable
 
 __all__ = ["adaptive", "auto"]
 
@@ -84,28 +85,37 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
     budget = _round_budget(spending, k)
     cap = _plain_cost(spending, profile, k)
     uncentred = _uncentred_cost(budget, crowd, k)
-    if uncentred < cap.cost or profile.blind:
+    if profile.blind:
+        # Too few users to tell. Gaussian rounds can win by far more than they can lose; pure ones cannot.
+        return _Decision(budget.shape == "gaussian", cap, None)
+    if uncentred < cap.cost:
         return _Decision(True, cap, None)
     square = profile.mean_square_concentration
     by_chance = _mean_inverse_rows(profile)
-    if uncentred * math.sqrt(min(1.0, 0.5 * by_chance / square)) > CLEARLY * cap.cost:
+    best = uncentred * math.sqrt(min(1.0, 0.5 * by_chance / square))
+    if budget.shape == "laplace":
+        best = _pure_rounds_cost(cap, k, 0.5 * by_chance)
+    if best > CLEARLY * cap.cost:
         return _Decision(False, cap, None)
     report("first estimate of the crowd")
     crowd_square, doubt = _probe(counts, spending, profile, cap)
-    if profile.rows is None:
-        own = square - crowd_square
-    else:
-        users, rows = profile.rows.users, profile.rows.rows
-        light = float((users / rows).sum() / users.sum())
-        own = max(square - (crowd_square + (1 - crowd_square) * light), 0.0) + (1 - crowd_square) * by_chance
+    light = by_chance
+    if profile.rows is not None:
+        light = float((profile.rows.users / profile.rows.rows).sum() / profile.rows.users.sum())
+    excess = square - (crowd_square + (1 - crowd_square) * light)  # what chance does not explain, over users
+    chance = (1 - crowd_square) * by_chance
+    own, least_own = max(excess, 0.0) + chance, max(excess - doubt, 0.0) + chance
     cap = _plain_cost(spending, profile, k)
 
     def centred(variance: float) -> float:
+        if budget.shape == "laplace":
+            return _pure_rounds_cost(cap, k, max(variance, 1e-9))
         return uncentred * math.sqrt(min(1.0, max(variance, 1e-9) / square))
 
     promising = centred(own) < CLEARLY * cap.cost
-    possible = centred(own - doubt) < CLEARLY * cap.cost and uncentred < MILD * cap.cost
-    return _Decision(promising or possible, cap, max(own, 0.0))
+    tolerable = uncentred < MILD * cap.cost if budget.shape == "gaussian" else profile.rows is not None
+    possible = tolerable and centred(least_own) < CLEARLY * cap.cost
+    return _Decision(promising or possible, cap, own)
 
 
 def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -> tuple[float, float]:
@@ -185,6 +195,16 @@ def _uncentred_cost(budget: Budget, crowd: Crowding, items: int) -> float:
     if budget.shape == "laplace":
         return noise / crowd.total_mass
     return best_radius(crowd, noise, DISAGREEMENT).cost
+
+
+def _pure_rounds_cost(cap: CapCost, items: int, variance: float) -> float:
+    """Centred l1 rounds, for users whose squared l2 distance from the crowd is `variance`: in l1 at most sqrt(k variance).
+
+    In units of a typical user, who is 1 from the origin: a plain round with all of the budget then costs what the best cap does.
+    """
+    noise = cap.cost - cap.bias
+    own = min(1.0, math.sqrt(2 / math.pi * items * variance))
+    return noise * reachable(Outlook(own, 1.0, noise, 1.0), MAX_ROUNDS)
 
 
 def _capped_mass(profile: Profile, row_cap: int) -> float:

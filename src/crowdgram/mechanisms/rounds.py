@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..privacy import Adjacency, Spending
 from ..tables import MAX_BITS, MAX_EXPONENT, MAX_RADIUS, UNIT, Centre, Counts, Norm, distances
-from .cost import DISAGREEMENT, RadiusCost, best_radius
+from .cost import DISAGREEMENT, best_radius
 from .estimate import Estimate, combine
 from .histograms import Crowding, near, spread_out, unimodal, visible
 from .profile import HISTOGRAM_UNIT, Profile
@@ -27,7 +27,7 @@ from .schedule import Outlook, next_share
 from .shrink import NoiseShape, Shrunk, shrink
 from .simplex import project
 
-__all__ = ["Budget", "run_rounds"]
+__all__ = ["MAX_ROUNDS", "Budget", "run_rounds"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -134,7 +134,7 @@ def run_rounds(
     """
     most = rounds or MAX_ROUNDS
     report("round 1 of the estimate")
-    state, bias = _first_round(counts, budget, profile, crowd, 1.0 if most == 1 else FIRST_SHARE)
+    state, bias = _first_round(counts, budget, profile, crowd, _first_share(counts, budget, profile, most))
     own_shape: float | None = None
     differ = profile.rows is None
     done = 1
@@ -150,7 +150,7 @@ def run_rounds(
         share = next_share(
             Outlook(own, max(scaled.error, 1e-12), measured.contraction, budget.power), budget.left, most - done
         )
-        if done == 1 and share == 1.0 and most > 2:
+        if done == 1 and share == 1.0 and most > 2 and budget.shape == "gaussian":
             share = SECOND_SHARE  # a better centre also makes better scales, which the schedule does not see
         if done + 1 == most:
             share = 1.0
@@ -182,6 +182,18 @@ def run_rounds(
     )
 
 
+def _first_share(counts: Counts, budget: Budget, profile: Profile, most: int) -> float:
+    """A little for Gaussian noise, whose parts add up in squares. Pure parts add up as they are, and the schedule decides."""
+    if most == 1:
+        return 1.0
+    if budget.shape == "gaussian":
+        return FIRST_SHARE
+    k = counts.items
+    own = min(0.5, math.sqrt(2 / math.pi * k * profile.chance / profile.mass_moment))
+    contraction = budget.deviation(1.0) * budget.mean_absolute * k / max(profile.mass, 1.0) * math.sqrt(profile.mass_moment)
+    return min(0.3, next_share(Outlook(own, 1.0, contraction, budget.power), 1.0, most))
+
+
 def _first_round(
     counts: Counts, budget: Budget, profile: Profile, crowd: Crowding, share: float
 ) -> tuple[State, float]:
@@ -189,9 +201,8 @@ def _first_round(
     k = counts.items
     one = budget.deviation(share, non_negative=True)
     if budget.norm == "l1":
-        chosen = RadiusCost(1.0, 0.0, 0.0, 1.0)  # the l1 norm of a full user is 1, whatever the items
-    else:
-        chosen = best_radius(crowd, budget.mean_absolute * k * one, DISAGREEMENT)
+        crowd = Crowding(crowd.users, crowd.mass, crowd.mass)  # the l1 norm of a user is the mass, whatever the items
+    chosen = best_radius(crowd, budget.mean_absolute * k * one, DISAGREEMENT)
     radius = max(1, math.floor(chosen.radius * ROUND_UNIT))
     sums = distances(counts, Centre.origin(k), budget.norm).sum(radius, profile.row_cap, ROUND_UNIT)
     noisy = budget.noisy("round 1: counts by item", sums.totals, radius, share, non_negative=True).astype(np.float64)

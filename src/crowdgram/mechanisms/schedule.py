@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Outlook", "next_share"]
+__all__ = ["Outlook", "next_share", "reachable"]
 
 MENU = (0.02, 0.04, 0.08, 0.16, 0.3)
 """Shares of what is left that a round may take if it is not the last."""
@@ -37,6 +37,11 @@ class Outlook:
 def next_share(outlook: Outlook, left: float, rounds: int) -> float:
     """The share of `left` to spend on the next of at most `rounds` rounds; 1 means that it is the last."""
     return _best(outlook.own, outlook.error, outlook.contraction, outlook.power, left, rounds)[1]
+
+
+def reachable(outlook: Outlook, rounds: int) -> float:
+    """The noise that a whole budget can reach, relative to one round with all of it and radius 1."""
+    return _best(outlook.own, outlook.error, outlook.contraction, outlook.power, 1.0, rounds)[0]
 
 
 @lru_cache(maxsize=100_000)
