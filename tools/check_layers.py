@@ -105,11 +105,7 @@ def inside(module: str, path: tuple[str, ...]) -> str | None:
         return None if rank > 0 else f"`{module}` is the lowest layer and may not import `theory`"
     if target == "synth":
         top = len(LAYERS) - 1
-        return (
-            None
-            if rank == top
-            else f"`{module}` may not import `synth`: only {', '.join(sorted(LAYERS[top]))} may"
-        )
+        return None if rank == top else f"`{module}` may not import `synth`: only {', '.join(sorted(LAYERS[top]))} may"
     if RANK[target] < rank:
         return None
     relation = "its sibling" if RANK[target] == rank else "the higher layer"

@@ -268,8 +268,6 @@ def _check_targets(targets: list[Path]) -> None:
         raise InvalidArgument(f"path, truth and domain must be different files; path is '{targets[0]}'.")
     for target in targets:
         if not target.parent.is_dir():
-            raise UnwritableTarget(
-                f"Cannot write '{target}': there is no folder '{target.parent}'. Make it first."
-            )
+            raise UnwritableTarget(f"Cannot write '{target}': there is no folder '{target.parent}'. Make it first.")
         if target.is_dir():
             raise UnwritableTarget(f"Cannot write '{target}': it is a folder. Give the name of a file.")

@@ -56,7 +56,10 @@ def guarded(command: F) -> F:
         except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
             raise
         except Exception as error:  # noqa: BLE001 (its message may quote rows)
-            _fail(f"unexpected {type(error).__name__}; its message is withheld because it may quote rows. Please report it.", 1)
+            _fail(
+                f"unexpected {type(error).__name__}; its message is withheld as it may quote rows. Please report it.",
+                1,
+            )
 
     return run  # type: ignore[return-value]
 
@@ -64,7 +67,9 @@ def guarded(command: F) -> F:
 def _fail(message: str, code: int) -> NoReturn:
     from .display import printable
 
-    Console(stderr=True, soft_wrap=True).print(f"error: {printable(message)}", style="red", markup=False, highlight=False)
+    Console(stderr=True, soft_wrap=True).print(
+        f"error: {printable(message)}", style="red", markup=False, highlight=False
+    )
     raise typer.Exit(code)
 
 
@@ -89,8 +94,12 @@ def release(
     table: Annotated[str, typer.Argument(help="A path or glob of CSV, Parquet or JSON files.", show_default=False)],
     user: Annotated[str, typer.Option(help="Column that says whose row it is.", show_default=False)],
     item: Annotated[str, typer.Option(help="Column whose distribution is released.", show_default=False)],
-    epsilon: Annotated[float, typer.Option(help="Privacy budget: e^epsilon bounds what anyone can learn.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the release (JSON).", show_default=False)],
+    epsilon: Annotated[
+        float, typer.Option(help="Privacy budget: e^epsilon bounds what anyone can learn.", show_default=False)
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to save the release (JSON).", show_default=False)
+    ],
     delta: Annotated[float, typer.Option(help="Chance that the bound may fail; 0 for pure privacy.")] = 0.0,
     domain: Annotated[
         str | None, typer.Option(help="The public items: a file with one a line, or a CSV, Parquet or JSON file.")
@@ -107,7 +116,9 @@ def release(
     mechanism: Annotated[MechanismChoice, typer.Option(help="How the noise is added.")] = MechanismChoice.AUTO,
     max_rows_per_user: Annotated[
         int | None,
-        typer.Option(help="Rows of one user that count fully; heavier users are scaled down. [default: found privately]"),
+        typer.Option(
+            help="Rows of one user that count fully; heavier users are scaled down. [default: found privately]"
+        ),
     ] = None,
     rounds: Annotated[
         int | None, typer.Option(help="Rounds of the adaptive estimate. [default: as many as promise to pay]")
@@ -172,9 +183,7 @@ def synth(
     """Write a synthetic table, for trying things out."""
     from ..synth import Crowd
 
-    crowd = Crowd(
-        users=users, rows=rows, items=items, zipf=zipf, tail=tail, differ=differ, seed=seed, strings=strings
-    )
+    crowd = Crowd(users=users, rows=rows, items=items, zipf=zipf, tail=tail, differ=differ, seed=seed, strings=strings)
     written = crowd.write(output, truth=truth, domain=domain)
     typer.echo(f"Wrote {written} rows of {users} users to {output}.")
 
@@ -182,9 +191,9 @@ def synth(
 @app.command()
 @guarded
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the sample table, release and picture.")] = Path(
-        "demo-out"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the sample table, release and picture.")
+    ] = Path("demo-out"),
 ) -> None:
     """Release a synthetic sample table and compare it with its public truth."""
     from .demo import run
@@ -199,10 +208,14 @@ def _check_target(path: Path, *inputs: str | None) -> None:
 
     target = path.resolve()
     for given in inputs:
-        if given is not None and any(Path(one).resolve() == target for one in (given, *glob.iglob(given, recursive=True))):
+        if given is not None and any(
+            Path(one).resolve() == target for one in (given, *glob.iglob(given, recursive=True))
+        ):
             raise InvalidArgument(f"--output {str(path)!r} would overwrite the input {given!r}. Give another name.")
     folder = path.parent
     if path.is_dir():
         raise UnwritableTarget(f"--output {str(path)!r} is a folder. Give the name of a file.")
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise UnwritableTarget(f"--output {str(path)!r}: the folder {str(folder)!r} is not there or cannot be written to.")
+        raise UnwritableTarget(
+            f"--output {str(path)!r}: the folder {str(folder)!r} is not there or cannot be written to."
+        )

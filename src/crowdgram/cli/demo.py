@@ -22,20 +22,21 @@ def run(folder: Path, console: Console) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UnwritableTarget(f"--output {str(folder)!r} cannot be made: {error.strerror}. Give another folder.") from None
+        raise UnwritableTarget(
+            f"--output {str(folder)!r} cannot be made: {error.strerror}. Give another folder."
+        ) from None
     table, domain, saved = folder / "visits.parquet", folder / "items.txt", folder / "release.json"
     SAMPLE.write(table, truth=folder / "truth.csv", domain=domain)
     console.print(
         f"A sample table of {SAMPLE.users} synthetic users is in {table}. To release it yourself:\n"
-        f"  crowdgram release {table} --user user --item item --domain {domain} --weight users --epsilon 1 -o {saved}\n",
+        f"  crowdgram release {table} --user user --item item --domain {domain} "
+        f"--weight users --epsilon 1 -o {saved}\n",
         markup=False,
         highlight=False,
         soft_wrap=True,
     )
     with Stages(Console(stderr=True)) as stages:
-        made = release(
-            table, user="user", item="item", domain=domain, epsilon=1.0, weight="users", progress=stages
-        )
+        made = release(table, user="user", item="item", domain=domain, epsilon=1.0, weight="users", progress=stages)
         made.save(saved)
     truth = exact_answer()
     show_release(console, made, 12, truth)

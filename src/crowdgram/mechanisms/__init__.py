@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .estimate import CONFIDENCE, Estimate
-from .registry import MECHANISMS, Weight, check_mechanism
+from .registry import MECHANISMS, check_mechanism
+from .request import Request, Weight
 
-__all__ = ["CONFIDENCE", "MECHANISMS", "Estimate", "Weight", "check_mechanism"]
+__all__ = ["CONFIDENCE", "MECHANISMS", "Estimate", "Request", "Weight", "check_mechanism"]

@@ -1,16 +1,15 @@
 """The default mechanism: profile the crowd, choose by predicted error, estimate.
 
-Plain Laplace noise with a chosen cap wins where items are few or users have few distinct items; adaptive rounds win where users agree with
-the crowd, or have many items. Which it is follows from the profile, and where the profile cannot tell (users who may agree closely over
-few items look like users who do not, before a centre is known), from a cheap first estimate.
+Plain Laplace noise with a chosen cap wins where items are few or users have few distinct items; adaptive rounds win
+where users agree with the crowd, or have many items. Which it is follows from the profile, and where the profile
+cannot tell (users who may agree closely over few items look like users who do not, before a centre is known), from a
+cheap first estimate.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -20,14 +19,12 @@ from .cost import DISAGREEMENT, best_radius
 from .estimate import Estimate, from_noisy_sums
 from .histograms import Crowding
 from .profile import Profile, buy_profile, reserve_profile
-from .row_cap import CapCost, best_row_cap
+from .request import Request
 from .rounds import MAX_ROUNDS, Budget, run_rounds
+from .row_cap import CapCost, best_row_cap
 from .schedule import Outlook, reachable
 
 __all__ = ["adaptive", "auto"]
-
-Report = Callable[[str], None]
-Weight = Literal["rows", "users"]
 
 PROBE_PURPOSE = "first estimate of the crowd"
 PROBE_MOST, PROBE_LEAST = 0.025, 0.003
@@ -42,28 +39,27 @@ SPENDABLE = 1 - 1e-9
 """Of a pure budget that is divided into shares: the sum of rounded parts must not exceed it."""
 
 
-def auto(counts: Counts, spending: Spending, weight: Weight, row_cap: int | None, rounds: int | None, report: Report) -> Estimate:
+def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Whichever of plain Laplace noise and adaptive rounds is predicted to err less.
 
-    Guarantee: the pure events (profile, first estimate) are reserved by public values before the table is looked at; the choice and all that
-    follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the reserve is spent, and a plain finish spends
-    what is left of epsilon. That is the situation of Theorem 4 in docs/proofs/accounting.md.
+    Guarantee: the pure events (profile, first estimate) are reserved by public values before the table is looked at;
+    the choice and all that follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the
+    reserve is spent, and a plain finish spends what is left of epsilon. That is the situation of Theorem 4 in
+    docs/proofs/accounting.md.
     """
-    _reserve(spending, weight, row_cap, probe=True)
-    profile, crowd = _profile(counts, spending, weight, row_cap, report)
-    choice = _choose(counts, spending, profile, crowd, report)
+    _reserve(spending, request, probe=True)
+    profile, crowd = _profile(counts, spending, request)
+    choice = _choose(counts, spending, profile, crowd, request)
     if choice.rounds:
-        return _rounds(counts, spending, profile, crowd, rounds, report)
-    return _plain(counts, spending, profile, choice, report)
+        return _rounds(counts, spending, profile, crowd, request)
+    return _plain(counts, spending, profile, choice, request)
 
 
-def adaptive(
-    counts: Counts, spending: Spending, weight: Weight, row_cap: int | None, rounds: int | None, report: Report
-) -> Estimate:
+def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Adaptive rounds, without choosing."""
-    _reserve(spending, weight, row_cap, probe=False)
-    profile, crowd = _profile(counts, spending, weight, row_cap, report)
-    return _rounds(counts, spending, profile, crowd, rounds, report)
+    _reserve(spending, request, probe=False)
+    profile, crowd = _profile(counts, spending, request)
+    return _rounds(counts, spending, profile, crowd, request)
 
 
 @dataclass(frozen=True)
@@ -75,11 +71,11 @@ class _Decision:
     user_variance: float | None
 
 
-def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, report: Report) -> _Decision:
+def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, request: Request) -> _Decision:
     """Compare predicted costs, each at its own best cap or radius; buy a first estimate where centring could decide.
 
-    Before any centre is known users look as far out as their norm; once centred, as sqrt(E||N/m||^2 - ||p||^2), p the crowd's own
-    distribution. The first estimate is for ||p||^2 alone, and that needs little.
+    Before any centre is known users look as far out as their norm; once centred, as sqrt(E||N/m||^2 - ||p||^2), p the
+    crowd's own distribution. The first estimate is for ||p||^2 alone, and that needs little.
     """
     k = counts.items
     budget = _round_budget(spending, k)
@@ -97,7 +93,7 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
         best = _pure_rounds_cost(cap, k, 0.5 * by_chance)
     if best > CLEARLY * cap.cost:
         return _Decision(False, cap, None)
-    report("first estimate of the crowd")
+    request.report("first estimate of the crowd")
     crowd_square, doubt = _probe(counts, spending, profile, cap)
     light = by_chance
     if profile.rows is not None:
@@ -137,11 +133,11 @@ def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -
     return square, doubt
 
 
-def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decision, report: Report) -> Estimate:
+def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decision, request: Request) -> Estimate:
     """Laplace noise on capped counts with all that is left."""
-    report("summing counts")
+    request.report("summing counts")
     sums = l1_sum(counts, choice.cap.row_cap)
-    report("adding noise")
+    request.report("adding noise")
     noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
     own = choice.user_variance
     if own is None:
@@ -157,10 +153,8 @@ def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decisi
     )
 
 
-def _rounds(
-    counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, rounds: int | None, report: Report
-) -> Estimate:
-    return run_rounds(counts, _round_budget(spending, counts.items), profile, crowd, rounds, report)
+def _rounds(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, request: Request) -> Estimate:
+    return run_rounds(counts, _round_budget(spending, counts.items), profile, crowd, request.rounds, request.report)
 
 
 def _round_budget(spending: Spending, items: int) -> Budget:
@@ -170,17 +164,15 @@ def _round_budget(spending: Spending, items: int) -> Budget:
     return Budget(spending, "laplace", spending.remaining_epsilon() * SPENDABLE)
 
 
-def _reserve(spending: Spending, weight: Weight, row_cap: int | None, *, probe: bool) -> None:
-    reserve_profile(spending, rows=weight == "rows" and row_cap is None)
+def _reserve(spending: Spending, request: Request, *, probe: bool) -> None:
+    reserve_profile(spending, rows=request.weight == "rows" and request.max_rows_per_user is None)
     if probe:
         spending.reserve(PROBE_PURPOSE, bound=UNIT, epsilon=PROBE_MOST * spending.guarantee.epsilon)
 
 
-def _profile(
-    counts: Counts, spending: Spending, weight: Weight, row_cap: int | None, report: Report
-) -> tuple[Profile, Crowding]:
-    report("profiling the crowd")
-    return buy_profile(counts, spending, equal=weight == "users", row_cap=row_cap)
+def _profile(counts: Counts, spending: Spending, request: Request) -> tuple[Profile, Crowding]:
+    request.report("profiling the crowd")
+    return buy_profile(counts, spending, equal=request.weight == "users", row_cap=request.max_rows_per_user)
 
 
 def _plain_cost(spending: Spending, profile: Profile, items: int) -> CapCost:
@@ -198,9 +190,11 @@ def _uncentred_cost(budget: Budget, crowd: Crowding, items: int) -> float:
 
 
 def _pure_rounds_cost(cap: CapCost, items: int, variance: float) -> float:
-    """Centred l1 rounds, for users whose squared l2 distance from the crowd is `variance`: in l1 at most sqrt(k variance).
+    """Centred l1 rounds, for users whose squared l2 distance from the crowd is `variance`: in l1 at most sqrt(k
+    variance).
 
-    In units of a typical user, who is 1 from the origin: a plain round with all of the budget then costs what the best cap does.
+    In units of a typical user, who is 1 from the origin: a plain round with all of the budget then costs what the
+    best cap does.
     """
     noise = cap.cost - cap.bias
     own = min(1.0, math.sqrt(2 / math.pi * items * variance))
@@ -215,7 +209,9 @@ def _capped_mass(profile: Profile, row_cap: int) -> float:
 
 
 def _mean_inverse_rows(profile: Profile) -> float:
-    """1 / (mean rows per user): what chance adds to the squared distance of users, weighted by rows. 0 where rows are unknown."""
+    """1 / (mean rows per user): what chance adds to the squared distance of users, weighted by rows. 0 where rows
+    are unknown.
+    """
     if profile.rows is None:
         return 0.0
     return float(profile.rows.users.sum() / (profile.rows.users * profile.rows.rows).sum())

@@ -1,4 +1,5 @@
-"""The simple mechanisms: the paper's Lemma 1 (Laplace and Gaussian on summed counts) and Section 2 (one row of each user).
+"""The simple mechanisms: the paper's Lemma 1 (Laplace and Gaussian on summed counts) and Section 2 (one row of each
+user).
 
 Their noise grows with the row cap. They are what people use today, the fallback where nothing better applies, and what
 everything else is measured against.
@@ -7,90 +8,75 @@ everything else is measured against.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Literal
 
 from ..privacy import Spending, fresh_salt
 from ..tables import UNIT, Counts, l1_sum, sampled_sum
 from .estimate import Estimate, from_noisy_sums
 from .profile import buy_rows, reserve_profile
+from .request import Request
 from .row_cap import CapCost, best_row_cap
 
 __all__ = ["gaussian", "laplace", "sample_one"]
 
-Weight = Literal["rows", "users"]
-Report = Callable[[str], None]
 
-
-def laplace(
-    counts: Counts, spending: Spending, weight: Weight, row_cap: int | None, rounds: int | None, report: Report
-) -> Estimate:
+def laplace(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Discrete Laplace noise on capped counts: pure epsilon-differential privacy.
 
     T_i + Z_i, Z_i ~ Lap_Z(sensitivity / epsilon), T as in `tables.l1_sum`.
 
-    Guarantee: `l1_sum` moves by UNIT (add-remove) or 2 UNIT (replace) in l1. Reference: the paper's Lemma 1, whose sensitivity
-    2m is that of replace-one.
+    Guarantee: `l1_sum` moves by UNIT (add-remove) or 2 UNIT (replace) in l1. Reference: the paper's Lemma 1, whose
+    sensitivity 2m is that of replace-one.
     """
-    cap = _row_cap(row_cap, counts, spending, weight, "laplace", report)
-    report("summing counts")
+    cap = _row_cap(counts, spending, request, "laplace")
+    request.report("summing counts")
     sums = l1_sum(counts, cap.row_cap)
-    report("adding noise")
+    request.report("adding noise")
     noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
-    return from_noisy_sums(noisy, event, _parameters(weight, cap.row_cap), bias=cap.bias)
+    return from_noisy_sums(noisy, event, _parameters(request, cap.row_cap), bias=cap.bias)
 
 
-def gaussian(
-    counts: Counts, spending: Spending, weight: Weight, row_cap: int | None, rounds: int | None, report: Report
-) -> Estimate:
+def gaussian(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Discrete Gaussian noise on capped counts: (epsilon, delta)-differential privacy.
 
     T_i + Z_i, Z_i ~ N_Z(0, sigma^2), T as in `tables.l1_sum`, whose l2 norm a user is at most its l1 norm.
 
-    Guarantee: `l1_sum` moves by UNIT (add-remove) or sqrt(2) UNIT (replace) in l2. Reference: the paper's Lemma 1, with sigma from the
-    exact Gaussian trade-off instead of its 2 sqrt(log(1.25/delta)) m/epsilon, which holds for epsilon <= 1 only.
+    Guarantee: `l1_sum` moves by UNIT (add-remove) or sqrt(2) UNIT (replace) in l2. Reference: the paper's Lemma 1,
+    with sigma from the exact Gaussian trade-off instead of its 2 sqrt(log(1.25/delta)) m/epsilon, which holds for
+    epsilon <= 1 only.
     """
-    cap = _row_cap(row_cap, counts, spending, weight, "gaussian", report)
-    report("summing counts")
+    cap = _row_cap(counts, spending, request, "gaussian")
+    request.report("summing counts")
     sums = l1_sum(counts, cap.row_cap)
-    report("adding noise")
+    request.report("adding noise")
     mu = spending.remaining_mu(counts.items)
     noisy, event = spending.gaussian("counts by item", sums, bound=UNIT, mu=mu, non_negative=True)
-    return from_noisy_sums(noisy, event, _parameters(weight, cap.row_cap), bias=cap.bias)
+    return from_noisy_sums(noisy, event, _parameters(request, cap.row_cap), bias=cap.bias)
 
 
-def sample_one(
-    counts: Counts, spending: Spending, weight: Weight, row_cap: int | None, rounds: int | None, report: Report
-) -> Estimate:
+def sample_one(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Discrete Laplace noise on one sampled row of each user: pure epsilon-differential privacy.
 
-    The sampled row weighs the same for every user (weight "users"), or as many rows as the user has, up to the cap (weight
-    "rows"). Guarantee: given the salt, the sum moves by UNIT (add-remove) or 2 UNIT (replace) in l1, whatever the sampling
-    drew; no amplification is claimed. Reference: the paper's Section 2.
+    The sampled row weighs the same for every user (weight "users"), or as many rows as the user has, up to the cap
+    (weight "rows"). Guarantee: given the salt, the sum moves by UNIT (add-remove) or 2 UNIT (replace) in l1, whatever
+    the sampling drew; no amplification is claimed. Reference: the paper's Section 2.
     """
-    cap = _row_cap(row_cap, counts, spending, weight, "laplace", report)
-    report("summing sampled rows")
+    cap = _row_cap(counts, spending, request, "laplace")
+    request.report("summing sampled rows")
     sums = sampled_sum(counts, fresh_salt(), cap.row_cap)
-    report("adding noise")
+    request.report("adding noise")
     noisy, event = spending.laplace("sampled rows by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
-    return from_noisy_sums(noisy, event, _parameters(weight, cap.row_cap), bias=cap.bias)
+    return from_noisy_sums(noisy, event, _parameters(request, cap.row_cap), bias=cap.bias)
 
 
-def _row_cap(
-    given: int | None,
-    counts: Counts,
-    spending: Spending,
-    weight: Weight,
-    noise: Literal["laplace", "gaussian"],
-    report: Report,
-) -> CapCost:
+def _row_cap(counts: Counts, spending: Spending, request: Request, noise: Literal["laplace", "gaussian"]) -> CapCost:
     """The cap to work with: 1 where users weigh the same, else what the user gave, else found privately."""
-    if weight == "users":
+    if request.weight == "users":
         return CapCost(1, 0.0, 0.0)
-    if given is not None:
-        return CapCost(given, 0.0, 0.0)
+    if request.max_rows_per_user is not None:
+        return CapCost(request.max_rows_per_user, 0.0, 0.0)
     reserve_profile(spending, rows=True)
-    report("finding the row cap")
+    request.report("finding the row cap")
     profile = buy_rows(counts, spending)
     if profile is None:
         return CapCost(1, 0.0, 0.0)  # too few users to see: let every user weigh the same
@@ -101,5 +87,5 @@ def _row_cap(
     return best_row_cap(profile, counts.items * one)
 
 
-def _parameters(weight: Weight, row_cap: int) -> dict[str, int]:
-    return {"max_rows_per_user": row_cap} if weight == "rows" else {}
+def _parameters(request: Request, row_cap: int) -> dict[str, int]:
+    return {"max_rows_per_user": row_cap} if request.weight == "rows" else {}

@@ -1,7 +1,7 @@
 """Predicted error: what a cap or a radius costs in noise, and what it costs in bias.
 
-All predictions are l1 errors of the released distribution, made from noisy values. Raw: not capped at 2 and not saturated; capped
-predictions chose worse (docs/estimator.md).
+All predictions are l1 errors of the released distribution, made from noisy values. Raw: not capped at 2 and not
+saturated; capped predictions chose worse (docs/estimator.md).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ __all__ = ["DISAGREEMENT", "RadiusCost", "best_radius", "reweighting"]
 Floats = npt.NDArray[np.float64]
 
 DISAGREEMENT = 0.3
-"""How far (in total variation) the distributions of users that a cap tells apart are taken to differ, where nothing better is known."""
+"""How far (in total variation) the distributions of users that a cap tells apart are taken to differ, where
+nothing better is known.
+"""
 
 NEARLY = 1.01
 """Radii whose cost is within 1% of the best are as good; the largest of them clips least."""
@@ -37,19 +39,20 @@ class RadiusCost:
 def reweighting(before: Floats, after: Floats) -> Floats:
     """Total variation between the users' shares of the sum before and after clipping, over the last axis.
 
-    Clipping turns user u's share of the total from one vector of shares into another; the answer moves by at most twice their
-    total variation, times how much users differ. Clipping everybody alike changes nothing.
+    Clipping turns user u's share of the total from one vector of shares into another; the answer moves by at most
+    twice their total variation, times how much users differ. Clipping everybody alike changes nothing.
     """
     shares = before / before.sum()
     clipped = after / after.sum(axis=-1, keepdims=True)
-    return np.abs(clipped - shares).sum(axis=-1) / 2
+    variation: Floats = np.abs(clipped - shares).sum(axis=-1) / 2
+    return variation
 
 
 def best_radius(crowd: Crowding, noise: float, disagreement: float) -> RadiusCost:
     """The radius r that minimises  noise r / D(r)  +  2 disagreement TV(r).
 
-    where: noise is the l1 noise of a sum of vectors of norm 1 in which D users count fully; D(r) = sum_u mass_u min(1, r / size_u);
-    TV(r) as in `reweighting`.
+    where: noise is the l1 noise of a sum of vectors of norm 1 in which D users count fully; D(r) = sum_u mass_u
+    min(1, r / size_u); TV(r) as in `reweighting`.
     """
     present = crowd.users > 0
     size, before = crowd.size[present], (crowd.users * crowd.mass)[present]

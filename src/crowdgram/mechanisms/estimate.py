@@ -27,10 +27,11 @@ CONFIDENCE = 0.95
 class Estimate:
     """A distribution over the domain, from noisy values only.
 
-    standard_errors: of the noise in each probability. lower, upper: a `CONFIDENCE` interval for what the table itself would have given
-    without privacy: noise, and the bias that clipping is predicted to cause. sampling_errors: how far the table itself may be from the
-    population that its users came from, where the mechanism learns enough to say. predicted_l1_error: of the distribution, against the
-    table's own. parameters: the public parameters that the mechanism worked with.
+    standard_errors: of the noise in each probability. lower, upper: a `CONFIDENCE` interval for what the table itself
+    would have given without privacy: noise, and the bias that clipping is predicted to cause. sampling_errors: how
+    far the table itself may be from the population that its users came from, where the mechanism learns enough to
+    say. predicted_l1_error: of the distribution, against the table's own. parameters: the public parameters that the
+    mechanism worked with.
     """
 
     probabilities: Floats
@@ -55,8 +56,9 @@ def combine(
 ) -> Estimate:
     """Make an estimate of unbiased noisy shares and what shrinkage made of them.
 
-    The probabilities are the shrunk shares, projected. Intervals are around the shares as measured, whose noise is known, and wide enough to
-    hold the probability. `bias` is a predicted l1 bias; an item's part of it is taken in proportion to its probability.
+    The probabilities are the shrunk shares, projected. Intervals are around the shares as measured, whose noise is
+    known, and wide enough to hold the probability. `bias` is a predicted l1 bias; an item's part of it is taken in
+    proportion to its probability.
     """
     probabilities = project(shrunk.means)
     biases = bias * probabilities
@@ -83,9 +85,10 @@ def from_noisy_sums(
 ) -> Estimate:
     """Normalise noisy sums by their own total, shrink, and project onto the simplex.
 
-    The total of k noisy sums is off by about sqrt(k) of one sum's noise, far less than the k of the l1 error, so it need not
-    be bought apart. It is kept above its own noise: where a table is too small to be seen, the noise is not blown up.
-    `user_variance`: the mean over users of the squared l2 distance of their own distribution from the crowd's, where known.
+    The total of k noisy sums is off by about sqrt(k) of one sum's noise, far less than the k of the l1 error, so it
+    need not be bought apart. It is kept above its own noise: where a table is too small to be seen, the noise is not
+    blown up. `user_variance`: the mean over users of the squared l2 distance of their own distribution from the
+    crowd's, where known.
     """
     shape: NoiseShape = "laplace" if isinstance(event, LaplaceEvent) else "gaussian"
     deviation = math.sqrt(2) * event.scale if isinstance(event, LaplaceEvent) else event.sigma

@@ -37,8 +37,9 @@ class Crowding:
 def visible(bins: Floats, deviation: float, threshold: float) -> Floats:
     """Keep the bins that stand out of the noise, alone or in a window of 2, 4 or 8; zero elsewhere.
 
-    `threshold` is in standard deviations. Spread over a window, users who are in no bin enough can be seen together; a window
-    is opened only where nothing was seen in it or beside it, so that the neighbours of a full bin do not come in with it.
+    `threshold` is in standard deviations. Spread over a window, users who are in no bin enough can be seen together;
+    a window is opened only where nothing was seen in it or beside it, so that the neighbours of a full bin do not
+    come in with it.
     """
     keep = np.zeros(len(bins), dtype=bool)
     cumulative = np.concatenate([[0.0], np.cumsum(bins)])
@@ -62,7 +63,8 @@ def unimodal(bins: Floats) -> Floats:
         np.concatenate([_falling(bins[: top + 1][::-1])[::-1], _falling(bins[top + 1 :])]) for top in range(len(bins))
     ]
     errors = [((fit - bins) ** 2).sum() for fit in fits]
-    return np.maximum(fits[int(np.argmin(errors))], 0.0)
+    nearest: Floats = fits[int(np.argmin(errors))]
+    return np.maximum(nearest, 0.0)
 
 
 def near(bins: Floats, seen: Floats, reach: int) -> Floats:

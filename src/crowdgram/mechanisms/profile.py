@@ -1,8 +1,8 @@
 """The profile: cheap private facts about the crowd, bought first and used to choose everything else.
 
-Two histograms of users, on log-spaced bins with discrete Laplace noise: by rows, and by concentration ||N(u)||_2 / m_u (1 for a user
-with one item, near the crowd's own for users who are like the crowd). Each is looked at cheaply first and again, dearer,
-only where the first look showed too little: a large crowd pays next to nothing.
+Two histograms of users, on log-spaced bins with discrete Laplace noise: by rows, and by concentration ||N(u)||_2 /
+m_u (1 for a user with one item, near the crowd's own for users who are like the crowd). Each is looked at cheaply
+first and again, dearer, only where the first look showed too little: a large crowd pays next to nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ ENOUGH = 60
 """A first look is enough if it shows this many standard deviations of users."""
 
 THRESHOLD = 6.5
-"""Standard deviations of Laplace noise that a bin must exceed: one release in five hundred sees a bin that is not there."""
+"""Standard deviations of Laplace noise that a bin must exceed: one release in five hundred sees a bin that is not
+there.
+"""
 
 assert ROW_EDGES[-1] == ROW_LIMIT
 
@@ -58,9 +60,9 @@ class RowProfile:
 class Profile:
     """The crowd in a few noisy numbers. Masses are relative: 1 is a user who counts fully.
 
-    users: how many. row_cap: rows of one user that count at most; 1 where every user weighs the same (`equal`). rows: users by rows, or None
-    where `equal`. concentration: users by ||N(u)||_2 / m_u. blind: the crowd is too small for the histogram to show anything, and
-    the concentration is a guess.
+    users: how many. row_cap: rows of one user that count at most; 1 where every user weighs the same (`equal`). rows:
+    users by rows, or None where `equal`. concentration: users by ||N(u)||_2 / m_u. blind: the crowd is too small for
+    the histogram to show anything, and the concentration is a guess.
     """
 
     users: float
@@ -95,7 +97,9 @@ class Profile:
 
     @property
     def chance(self) -> float:
-        """The mean of mass^2 / rows, by mass: how far users stray by chance alone, for a variance of 1 a row. 0 where rows are unknown."""
+        """The mean of mass^2 / rows, by mass: how far users stray by chance alone, for a variance of 1 a row. 0
+        where rows are unknown.
+        """
         if self.rows is None:
             return 0.0
         users, mass = self.masses()
@@ -140,13 +144,12 @@ def buy_rows(counts: Counts, spending: Spending) -> RowProfile | None:
     return RowProfile(near(unimodal(noisy), seen, 2), np.sqrt(smallest * edges))
 
 
-def buy_profile(
-    counts: Counts, spending: Spending, *, equal: bool, row_cap: int | None
-) -> tuple[Profile, Crowding]:
+def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int | None) -> tuple[Profile, Crowding]:
     """Buy the profile; also the crowd by norm, relative to a full user, as it stands before any centring.
 
-    `equal`: every user weighs the same, and rows are not asked for. `row_cap`: what the user gave; rows are then not bought.
-    Guarantee: each look is a histogram in which one user is in one bin, worth HISTOGRAM_UNIT; `Spending` charges it.
+    `equal`: every user weighs the same, and rows are not asked for. `row_cap`: what the user gave; rows are then not
+    bought. Guarantee: each look is a histogram in which one user is in one bin, worth HISTOGRAM_UNIT; `Spending`
+    charges it.
     """
     rows: RowProfile | None = None
     if not equal and row_cap is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 from ..errors import InvalidArgument
 from ..privacy import Spending
@@ -11,11 +10,11 @@ from ..tables import ROW_LIMIT, Counts
 from .auto import adaptive, auto
 from .baselines import gaussian, laplace, sample_one
 from .estimate import Estimate
+from .request import Request
 
-__all__ = ["MECHANISMS", "Mechanism", "Weight", "check_mechanism"]
+__all__ = ["MECHANISMS", "Mechanism", "check_mechanism"]
 
-Weight = Literal["rows", "users"]
-Mechanism = Callable[[Counts, Spending, Weight, int | None, int | None, Callable[[str], None]], Estimate]
+Mechanism = Callable[[Counts, Spending, Request], Estimate]
 
 MECHANISMS: dict[str, Mechanism] = {
     "auto": auto,
@@ -38,7 +37,9 @@ def check_mechanism(
     if mechanism not in MECHANISMS:
         raise InvalidArgument(f"mechanism={mechanism!r}: needs to be one of {', '.join(map(repr, MECHANISMS))}.")
     if weight not in ("rows", "users"):
-        raise InvalidArgument(f"weight={weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user).")
+        raise InvalidArgument(
+            f"weight={weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user)."
+        )
     if mechanism == "gaussian" and delta == 0:
         raise InvalidArgument(
             "mechanism='gaussian' cannot serve delta=0: Gaussian noise always leaves a small chance delta. "
@@ -47,7 +48,9 @@ def check_mechanism(
     _check_whole("max_rows_per_user", max_rows_per_user, ROW_LIMIT)
     _check_whole("rounds", rounds, MOST_ROUNDS)
     if rounds is not None and mechanism not in ("auto", "adaptive"):
-        raise InvalidArgument(f"rounds={rounds} has no meaning for mechanism={mechanism!r}. Leave it out, or use 'adaptive'.")
+        raise InvalidArgument(
+            f"rounds={rounds} has no meaning for mechanism={mechanism!r}. Leave it out, or use 'adaptive'."
+        )
 
 
 def _check_whole(name: str, value: object, most: int) -> None:

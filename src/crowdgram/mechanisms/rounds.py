@@ -1,17 +1,17 @@
 """Adaptive rounds: noise for what users differ by.
 
-Round 0 sums plain counts with a little of the budget. Every later round measures users against the estimate so far (the centre), bounds how far
-one of them may stray (the radius), sums the deviations and adds noise for the radius only. All rounds are combined by inverse
-variance. Users who agree with the crowd stray by about sqrt(m) where they have m rows: that is the saving.
+Round 0 sums plain counts with a little of the budget. Every later round measures users against the estimate so far
+(the centre), bounds how far one of them may stray (the radius), sums the deviations and adds noise for the radius
+only. All rounds are combined by inverse variance. Users who agree with the crowd stray by about sqrt(m) where they
+have m rows: that is the saving.
 
-Everything that a round is told (centre, scales, radius, caps, shares) was released before it, with noise: see docs/proofs/adaptive.md.
-Distances and masses are relative throughout: 1 is a user who counts fully.
+Everything that a round is told (centre, scales, radius, caps, shares) was released before it, with noise: see
+docs/proofs/adaptive.md. Distances and masses are relative throughout: 1 is a user who counts fully.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from .cost import DISAGREEMENT, best_radius
 from .estimate import Estimate, combine
 from .histograms import Crowding, near, spread_out, unimodal, visible
 from .profile import HISTOGRAM_UNIT, Profile
+from .request import Report
 from .schedule import Outlook, next_share
 from .shrink import NoiseShape, Shrunk, shrink
 from .simplex import project
@@ -31,7 +32,6 @@ __all__ = ["MAX_ROUNDS", "Budget", "run_rounds"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Report = Callable[[str], None]
 
 FIRST_SHARE, SECOND_SHARE = 0.03, 0.15
 MAX_ROUNDS = 7
@@ -61,7 +61,9 @@ ROOM = 2.0
 
 @dataclass
 class Budget:
-    """What the rounds may spend, in shares of the whole. Gaussian noise (mu) or, for pure privacy, Laplace noise (epsilon)."""
+    """What the rounds may spend, in shares of the whole. Gaussian noise (mu) or, for pure privacy, Laplace noise
+    (epsilon).
+    """
 
     spending: Spending
     shape: NoiseShape
@@ -86,9 +88,11 @@ class Budget:
         factor = 1.0
         if self.spending.guarantee.adjacency is Adjacency.REPLACE:
             factor = math.sqrt(2) if non_negative and self.shape == "gaussian" else 2.0
-        return factor * (1.0 if self.shape == "gaussian" else math.sqrt(2)) / (self.total * share**self.power)
+        return factor * (1.0 if self.shape == "gaussian" else math.sqrt(2)) / (self.total * math.pow(share, self.power))
 
-    def noisy(self, purpose: str, sums: Integers | list[int], bound: int, share: float, *, non_negative: bool) -> Integers:
+    def noisy(
+        self, purpose: str, sums: Integers | list[int], bound: int, share: float, *, non_negative: bool
+    ) -> Integers:
         """The sums with noise for `share`; `left` falls by it."""
         self.left -= share
         if self.shape == "gaussian":
@@ -130,7 +134,8 @@ def run_rounds(
 ) -> Estimate:
     """Run the rounds and combine them. `rounds`: how many, where the user says; else as many as promise to pay.
 
-    Guarantee: every sum goes through `budget.noisy`, with the bound that `tables` states for it; nothing else is read from `counts`.
+    Guarantee: every sum goes through `budget.noisy`, with the bound that `tables` states for it; nothing else is read
+    from `counts`.
     """
     most = rounds or MAX_ROUNDS
     report("round 1 of the estimate")
@@ -183,14 +188,18 @@ def run_rounds(
 
 
 def _first_share(counts: Counts, budget: Budget, profile: Profile, most: int) -> float:
-    """A little for Gaussian noise, whose parts add up in squares. Pure parts add up as they are, and the schedule decides."""
+    """A little for Gaussian noise, whose parts add up in squares. Pure parts add up as they are, and the schedule
+    decides.
+    """
     if most == 1:
         return 1.0
     if budget.shape == "gaussian":
         return FIRST_SHARE
     k = counts.items
     own = min(0.5, math.sqrt(2 / math.pi * k * profile.chance / profile.mass_moment))
-    contraction = budget.deviation(1.0) * budget.mean_absolute * k / max(profile.mass, 1.0) * math.sqrt(profile.mass_moment)
+    contraction = (
+        budget.deviation(1.0) * budget.mean_absolute * k / max(profile.mass, 1.0) * math.sqrt(profile.mass_moment)
+    )
     return min(0.3, next_share(Outlook(own, 1.0, contraction, budget.power), 1.0, most))
 
 
@@ -221,9 +230,9 @@ def _first_round(
 class _Scaled:
     """The centre in integers, with scales, and the public distances that follow from them.
 
-    factors: a_i = 2^-e_i, near max(c_i, noise_i)^q, the l1-optimal division of noise over items whose deviations have variance about
-    c_i (q = 1/3 for Gaussian noise in l2; 1/4 for Laplace noise in l1). shape: how far a user strays who draws from the centre with
-    one row. error: how far the centre itself is from the crowd, from its own noise.
+    factors: a_i = 2^-e_i, near max(c_i, noise_i)^q, the l1-optimal division of noise over items whose deviations have
+    variance about c_i (q = 1/3 for Gaussian noise in l2; 1/4 for Laplace noise in l1). shape: how far a user strays
+    who draws from the centre with one row. error: how far the centre itself is from the crowd, from its own noise.
     """
 
     centre: Centre
@@ -249,8 +258,8 @@ class _Scaled:
             error = float((state.shrunk.spreads / factors).sum())
             reach = float((c / factors).sum()) + 1 / float(factors.min())
         moment = math.sqrt(profile.mass_moment)
-        # A typical radius then stays near 2^47; bits are given up for very large crowds (their sums are larger) and for very small
-        # budgets (their noise is).
+        # A typical radius then stays near 2^47; bits are given up for very large crowds (their sums are larger) and
+        # for very small budgets (their noise is).
         expected = 2 * math.hypot(shape * math.sqrt(profile.chance), error * moment)
         spare = 21 - math.log2(max(expected, 1.0)) - max(0.0, math.log2(profile.users + 1) - 18)
         spare -= max(0.0, math.log2(budget.deviation(0.01)) - 8)
@@ -293,7 +302,9 @@ class _Measured:
 
     @property
     def chance(self) -> float:
-        """Mean square distance of users who draw from the centre, as far as rows are known; the centre's error included."""
+        """Mean square distance of users who draw from the centre, as far as rows are known; the centre's error
+        included.
+        """
         own = self.scaled.shape**2 / self._profile.mass_moment * self._profile.chance
         return own + self.scaled.error**2
 
@@ -321,7 +332,9 @@ class _Measured:
         return self._crowding(near(unimodal(bins), seen, 4), edges)
 
     def own(self, crowd: Crowding | None) -> float:
-        """How far users are from the crowd itself: what is measured, less the centre's error, and no less than chance."""
+        """How far users are from the crowd itself: what is measured, less the centre's error, and no less than
+        chance.
+        """
         if crowd is None:
             return max(math.sqrt(max(self.chance - self.scaled.error**2, 0.0)), 0.5 * self.scaled.error)
         typical, error = self._typical(), self.scaled.error
@@ -329,7 +342,9 @@ class _Measured:
         return math.sqrt(max(typical - error**2, 0.9 * min(chance, typical), 0.01 * typical))
 
     def disagreement(self, crowd: Crowding | None) -> float:
-        """How much of the distance is neither chance nor the centre's error: 0 where users agree, 1 where they clearly differ."""
+        """How much of the distance is neither chance nor the centre's error: 0 where users agree, 1 where they
+        clearly differ.
+        """
         if crowd is None or self._profile.rows is None or self.chance <= 0:
             return 1.0
         return min(1.0, max(0.0, self._typical() / self.chance - AGREEMENT))
@@ -392,18 +407,18 @@ def _later_round(
     step = noisy.astype(np.float64) * factors / (full * 2**bits * total)
     deviation = budget.deviation(share) * radius * factors / (full * 2**bits * total)
     # A wrong divisor scales the whole step, and the step is as large as the centre's error.
-    state.learn(centre + step, np.sqrt(deviation**2 + (total_error / total) ** 2 * state.shrunk.variances), budget.shape)
+    state.learn(
+        centre + step, np.sqrt(deviation**2 + (total_error / total) ** 2 * state.shrunk.variances), budget.shape
+    )
 
 
-def _weight_share(
-    budget: Budget, state: State, choice: _Choice, share: float, largest: float
-) -> float:
+def _weight_share(budget: Budget, state: State, choice: _Choice, share: float, largest: float) -> float:
     """The part of a round that its divisor is worth: an error in it scales the step, noise in the sums does not."""
     step = float(state.shrunk.spreads.sum())
     if choice.doubt * step < 0.3 * choice.cost:
         return WEIGHT_LEAST
     one = budget.deviation(share) * largest / max(state.mass * choice.kept, 10.0)
-    best = (step / max(choice.cost, 1e-12) * one) ** (1 / (1 + budget.power))
+    best = math.pow(step / max(choice.cost, 1e-12) * one, 1 / (1 + budget.power))
     return min(WEIGHT_MOST, max(WEIGHT_LEAST, best))
 
 
@@ -415,7 +430,9 @@ def _agreed(measured: float, deviation: float, expected: float, doubt: float) ->
 
 
 def _user_variance(state: State, own_shape: float | None) -> Floats | None:
-    """The variance of one user's share of each item, as far as the rounds tell: their spread, divided like the multinomial's."""
+    """The variance of one user's share of each item, as far as the rounds tell: their spread, divided like the
+    multinomial's.
+    """
     if own_shape is None:
         return None
     variances = state.centre * (1 - state.centre)

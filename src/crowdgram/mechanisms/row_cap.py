@@ -24,8 +24,9 @@ class CapCost:
 def best_row_cap(profile: RowProfile, noise: float) -> CapCost:
     """The cap M that minimises  noise M / D(M)  +  2 disagreement TV(M).
 
-    where: noise is the predicted l1 noise, over all items, of a sum in which a user weighs 1; D(M) = sum_u min(m_u, M); TV(M) is the
-    total variation between the users' shares of all rows before and after the cap. Post-processing of the noisy profile.
+    where: noise is the predicted l1 noise, over all items, of a sum in which a user weighs 1; D(M) = sum_u min(m_u,
+    M); TV(M) is the total variation between the users' shares of all rows before and after the cap. Post-processing
+    of the noisy profile.
     """
     caps = np.array(ROW_EDGES, dtype=np.float64)
     after = profile.users * np.minimum(profile.rows, caps[:, None])

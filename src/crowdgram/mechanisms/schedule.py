@@ -1,8 +1,9 @@
 """How to split what is left over the rounds to come.
 
-A round's noise is proportional to the radius, and the radius to how far users are from the centre: r = sqrt(own^2 + error^2), where `own` is
-how far they stray from the crowd and `error` how far the centre is from it. A cheap round first makes the error smaller and the last
-round's radius with it. Which shares are best follows from a few numbers; this file tries them out.
+A round's noise is proportional to the radius, and the radius to how far users are from the centre: r = sqrt(own^2 +
+error^2), where `own` is how far they stray from the crowd and `error` how far the centre is from it. A cheap round
+first makes the error smaller and the last round's radius with it. Which shares are best follows from a few numbers;
+this file tries them out.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ WORTHWHILE = 1.03
 class Outlook:
     """What the plan rests on. Distances are relative to a full user.
 
-    own: how far users are from the crowd. error: how far the centre is. contraction: the error of a centre made by a round with all of the
-    budget and radius 1. power: noise falls with the share to this power (1/2 for Gaussian noise, 1 for Laplace).
+    own: how far users are from the crowd. error: how far the centre is. contraction: the error of a centre made by a
+    round with all of the budget and radius 1. power: noise falls with the share to this power (1/2 for Gaussian
+    noise, 1 for Laplace).
     """
 
     own: float

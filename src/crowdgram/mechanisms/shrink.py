@@ -1,12 +1,14 @@
 """Empirical-Bayes shrinkage: what the noisy values of all items say about each of them.
 
-A noisy value x_i = theta_i + noise of known shape and size says more when the values of all items are seen: if most lie near zero, a
-small one is likelier noise than signal. The distribution of the theta is estimated from the x by maximum likelihood over all
-distributions on a fine grid (Kiefer and Wolfowitz 1956; Jiang and Zhang 2009), and each x_i is replaced by its posterior
-mean. Post-processing: it sees noisy values and public noise scales only, and costs no privacy.
+A noisy value x_i = theta_i + noise of known shape and size says more when the values of all items are seen: if most
+lie near zero, a small one is likelier noise than signal. The distribution of the theta is estimated from the x by
+maximum likelihood over all distributions on a fine grid (Kiefer and Wolfowitz 1956; Jiang and Zhang 2009), and each
+x_i is replaced by its posterior mean. Post-processing: it sees noisy values and public noise scales only, and costs
+no privacy.
 
-Where items lie far apart compared with the noise there is nothing to borrow. A flat prior worth `PSEUDO_ITEMS` items for each
-standard deviation of noise keeps the estimate from merging neighbours there; where items crowd, it is negligible.
+Where items lie far apart compared with the noise there is nothing to borrow. A flat prior worth `PSEUDO_ITEMS` items
+for each standard deviation of noise keeps the estimate from merging neighbours there; where items crowd, it is
+negligible.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ class Shrunk:
 def shrink(values: Floats, deviations: Floats, shape: NoiseShape) -> Shrunk:
     """Shrink `values`, whose noise has the given standard deviations. The theta are taken to be non-negative.
 
-    Items whose noise is alike (within a factor of 2^(1/2)) share a prior: noise scales follow earlier estimates, so items with other
-    scales are other kinds of items.
+    Items whose noise is alike (within a factor of 2^(1/2)) share a prior: noise scales follow earlier estimates, so
+    items with other scales are other kinds of items.
     """
     mean_absolute = np.sqrt(2 / np.pi) if shape == "gaussian" else np.sqrt(0.5)
     means, spreads, variances = np.maximum(values, 0.0), mean_absolute * deviations, deviations**2
@@ -61,8 +63,8 @@ def shrink(values: Floats, deviations: Floats, shape: NoiseShape) -> Shrunk:
 def _posterior(values: Floats, deviation: float, shape: NoiseShape) -> tuple[Floats, Floats, Floats]:
     """Posterior mean, mean absolute deviation and variance under the fitted prior.
 
-    Values are binned to a sixth of a deviation and see only the grid within REACH, so time and memory grow with the number
-    of distinct bins, which is small, and not with items times grid.
+    Values are binned to a sixth of a deviation and see only the grid within REACH, so time and memory grow with the
+    number of distinct bins, which is small, and not with items times grid.
     """
     step = deviation / GRID_STEPS
     bins, which, counts = np.unique(np.floor(values / (step / 2)), return_inverse=True, return_counts=True)
@@ -81,8 +83,8 @@ def _posterior(values: Floats, deviation: float, shape: NoiseShape) -> tuple[Flo
     for _ in range(ITERATIONS):
         joint = likelihood * prior[place]
         responsibility = joint * (counts / joint.sum(axis=1))[:, None]
-        prior = np.bincount(place.ravel(), weights=responsibility.ravel(), minlength=len(distinct))
-        prior += PSEUDO_ITEMS / GRID_STEPS
+        found = np.bincount(place.ravel(), weights=responsibility.ravel(), minlength=len(distinct))
+        prior = found + PSEUDO_ITEMS / GRID_STEPS
     posterior = likelihood * prior[place]
     posterior /= posterior.sum(axis=1, keepdims=True)
     theta = nodes * step

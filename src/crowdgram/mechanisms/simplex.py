@@ -19,4 +19,5 @@ def project(values: Floats) -> Floats:
     excess = np.cumsum(descending) - 1.0
     kept = np.nonzero(descending - excess / np.arange(1, len(values) + 1) > 0)[0][-1]
     projected = np.maximum(values - excess[kept] / (kept + 1), 0.0)
-    return projected / projected.sum()
+    distribution: Floats = projected / projected.sum()
+    return distribution

@@ -1,5 +1,7 @@
 """Guarantees, the noise that keeps them and the accounting that checks them."""
 
+from __future__ import annotations
+
 from crowdgram.privacy.accounting import (
     check,
     delta_spent,

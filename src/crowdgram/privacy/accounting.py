@@ -125,9 +125,7 @@ def gaussian_sigma(sensitivity: float, mu: float) -> float:
     sensitivity, mu = float(sensitivity), float(mu)
     estimate = math.hypot(sensitivity / mu, TAU)
     if not math.isfinite(estimate):
-        raise InvalidArgument(
-            f"mu is {mu!r}; no finite sigma serves sensitivity {sensitivity!r}. Raise epsilon."
-        )
+        raise InvalidArgument(f"mu is {mu!r}; no finite sigma serves sensitivity {sensitivity!r}. Raise epsilon.")
     return _smallest_double(estimate, lambda sigma: sigma > TAU and _keeps_mu(sensitivity, sigma, mu))
 
 
@@ -209,9 +207,7 @@ class _Spent:
         if len(gaussians) + len(pures) != len(events):
             raise InvalidArgument("events must hold GaussianEvent, LaplaceEvent and ExponentialEvent only.")
         mus = [gaussian_event_mu(event) for event in gaussians]
-        squared = (
-            sum((Fraction(mu) ** 2 for mu in mus), Fraction(0)) if all(map(math.isfinite, mus)) else None
-        )
+        squared = sum((Fraction(mu) ** 2 for mu in mus), Fraction(0)) if all(map(math.isfinite, mus)) else None
         return cls(
             gaussian=bool(gaussians),
             mu_squared=squared,

@@ -115,8 +115,7 @@ def event_from_dict(values: Mapping[str, Any]) -> Event:
     given = set(values) - {"kind"}
     if given != needed:
         raise InvalidArgument(
-            f"a {kind} event has the keys {sorted(needed)}; got {sorted(given)}. "
-            "Pass what event_to_dict() returned."
+            f"a {kind} event has the keys {sorted(needed)}; got {sorted(given)}. Pass what event_to_dict() returned."
         )
     return cls(**{name: values[name] for name in needed})
 
@@ -146,9 +145,7 @@ def to_dp_event(events: Iterable[Event]) -> DpEvent:
                 multiplier = math.sqrt(spread) / event.sensitivity * (1.0 - 2.0**-50)
                 translated.append(dp_accounting.GaussianDpEvent(multiplier))
             case LaplaceEvent():
-                translated.append(
-                    dp_accounting.LaplaceDpEvent(event.scale / event.sensitivity * (1.0 - 2.0**-50))
-                )
+                translated.append(dp_accounting.LaplaceDpEvent(event.scale / event.sensitivity * (1.0 - 2.0**-50)))
             case ExponentialEvent():
                 # Bounded range epsilon implies (epsilon^2/8)-zCDP: Cesar and Rogers, "Bounding,
                 # Concentrating, and Truncating: Unifying Privacy Loss Composition for Data Analytics" (arXiv

@@ -66,9 +66,7 @@ class Guarantee:
                 "far below one over the number of users."
             )
         if not isinstance(self.unit, str) or not self.unit.strip():
-            raise InvalidArgument(
-                f"unit is {self.unit!r}; it must be a word such as 'user'. Leave it out for 'user'."
-            )
+            raise InvalidArgument(f"unit is {self.unit!r}; it must be a word such as 'user'. Leave it out for 'user'.")
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))

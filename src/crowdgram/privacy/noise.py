@@ -122,17 +122,13 @@ def _clamped(values: Any) -> Integers:
     """The values as int64, clamped to +-2^62. A message never quotes them: they are private."""
     array = values if isinstance(values, np.ndarray) else _from_sequence(values)
     if array.ndim != 1:
-        raise InvalidArgument(
-            f"values have {array.ndim} dimensions; they must be a vector. Flatten them first."
-        )
+        raise InvalidArgument(f"values have {array.ndim} dimensions; they must be a vector. Flatten them first.")
     if array.dtype == object:
         if not all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in array):
             raise InvalidArgument("values hold something other than whole numbers; pass integers only.")
         return np.array([min(max(int(value), -_CLAMP), _CLAMP) for value in array], dtype=np.int64)
     if array.dtype.kind not in "iu":
-        raise InvalidArgument(
-            f"values have dtype {array.dtype}; they must be integers. Scale and round them first."
-        )
+        raise InvalidArgument(f"values have dtype {array.dtype}; they must be integers. Scale and round them first.")
     if array.dtype.kind == "u":
         return np.minimum(array.astype(np.uint64), np.uint64(_CLAMP)).astype(np.int64)
     return np.clip(array.astype(np.int64), -_CLAMP, _CLAMP)

@@ -24,8 +24,9 @@ _SQRT2_ABOVE = math.nextafter(math.sqrt(2), math.inf)
 class Spending:
     """The events of one release against its guarantee.
 
-    Every draw is checked against the guarantee *before* noise is drawn, and recorded with it, so that `events` is all that the
-    table was asked. Sensitivities are given for one user's vector; the adjacency turns them into the change of a sum:
+    Every draw is checked against the guarantee *before* noise is drawn, and recorded with it, so that `events` is all
+    that the table was asked. Sensitivities are given for one user's vector; the adjacency turns them into the change
+    of a sum:
 
         one user's bound          add-remove    replace
         l1 norm <= B              B             2 B
@@ -45,20 +46,20 @@ class Spending:
     def reserve(self, purpose: str, *, bound: int, epsilon: float) -> None:
         """Set a Laplace event aside, by public values, before the table is looked at.
 
-        Whether it takes place, and with how much of its epsilon, may then depend on noisy outcomes: Gaussian rounds are given what is
-        left when all of what was reserved is spent (docs/proofs/accounting.md, Theorem 4).
+        Whether it takes place, and with how much of its epsilon, may then depend on noisy outcomes: Gaussian rounds
+        are given what is left when all of what was reserved is spent (docs/proofs/accounting.md, Theorem 4).
         """
         if self._events:
-            raise PrivacyViolation(f"{purpose!r} is reserved after the table was looked at: reserve before the first event.")
+            raise PrivacyViolation(
+                f"{purpose!r} is reserved after the table was looked at: reserve before the first event."
+            )
         self._reserved[purpose] = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), 1)
 
     def laplace_scale(self, bound: int, epsilon: float) -> float:
         """The scale that `laplace` would use."""
         return accounting.laplace_scale(self._l1(bound), epsilon)
 
-    def laplace(
-        self, purpose: str, sums: Integers, *, bound: int, epsilon: float
-    ) -> tuple[Integers, LaplaceEvent]:
+    def laplace(self, purpose: str, sums: Integers, *, bound: int, epsilon: float) -> tuple[Integers, LaplaceEvent]:
         """Add discrete Laplace noise to sums of vectors of l1 norm at most `bound`, for `epsilon`."""
         event = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), max(len(sums), 1))
         self._spend(event)
@@ -75,9 +76,7 @@ class Spending:
     ) -> tuple[Integers, GaussianEvent]:
         """Add discrete Gaussian noise to sums of vectors of l2 norm at most `bound`, for `mu`."""
         sensitivity = self._l2(bound, non_negative)
-        event = GaussianEvent(
-            purpose, sensitivity, accounting.gaussian_sigma(sensitivity, mu), max(len(sums), 1)
-        )
+        event = GaussianEvent(purpose, sensitivity, accounting.gaussian_sigma(sensitivity, mu), max(len(sums), 1))
         self._spend(event)
         return noise.add_discrete_gaussian(sums, event.sigma), event
 

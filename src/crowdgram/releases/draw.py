@@ -36,10 +36,23 @@ def plot(
     above = [one.upper - one.probability for one in shown]
     ax.barh(places, values, color="#9ecae1", label="released")
     ax.errorbar(
-        values, places, xerr=[below, above], fmt="none", ecolor="#08519c", capsize=2, label=f"{release.confidence:.0%} interval"
+        values,
+        places,
+        xerr=[below, above],
+        fmt="none",
+        ecolor="#08519c",
+        capsize=2,
+        label=f"{release.confidence:.0%} interval",
     )
     if truth is not None:
-        ax.plot([truth.get(one.item, 0.0) for one in shown], places, "D", color="#d94801", ms=3.5, label="truth (public here)")
+        ax.plot(
+            [truth.get(one.item, 0.0) for one in shown],
+            places,
+            "D",
+            color="#d94801",
+            ms=3.5,
+            label="truth (public here)",
+        )
     # "$" would start a formula in matplotlib, and a formula can fail to parse.
     ax.set_yticks(places, [_short(_one_line(str(one.item))).replace("$", r"\$") for one in shown])
     ax.invert_yaxis()
@@ -59,7 +72,8 @@ def to_html(release: Release) -> str:
     widest = max((one.upper for one in shown), default=1.0) or 1.0
     rows = "".join(
         f"<tr><td style='text-align:left'>{html.escape(_short(str(one.item)))}</td><td>{one.probability:.4f}</td>"
-        f"<td>{one.lower:.4f} to {one.upper:.4f}</td><td style='text-align:left'><div style='background:#9ecae1;height:0.9em;"
+        f"<td>{one.lower:.4f} to {one.upper:.4f}</td><td style='text-align:left'>"
+        "<div style='background:#9ecae1;height:0.9em;"
         f"width:{160 * one.probability / widest:.0f}px'></div></td></tr>"
         for one in shown
     )

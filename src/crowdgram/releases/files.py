@@ -59,7 +59,11 @@ def load(path: str | os.PathLike[str]) -> Release:
     version = document.get("schema_version")
     if version != SCHEMA_VERSION:
         newer = isinstance(version, int) and version > SCHEMA_VERSION
-        step = "Install a newer Crowdgram." if newer else "Check that it is a file that 'crowdgram release' or Release.save wrote."
+        step = (
+            "Install a newer Crowdgram."
+            if newer
+            else "Check that it is a file that 'crowdgram release' or Release.save wrote."
+        )
         raise UnreadableSource(
             f"{where!r} has schema version {version!r}; this Crowdgram reads version {SCHEMA_VERSION}. {step}"
         )

@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import Literal
 
 from ..errors import InvalidArgument
-from ..mechanisms import CONFIDENCE, MECHANISMS, check_mechanism
+from ..mechanisms import CONFIDENCE, MECHANISMS, Request, check_mechanism
 from ..privacy import Adjacency, Guarantee, Spending
 from .release import Release
 
@@ -41,24 +41,26 @@ def release(
     table: a path or glob of CSV, Parquet or JSON files; or a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
     user, item: its columns, integers or strings. Rows with a null in either, and rows outside the domain, are dropped.
     epsilon, delta: the budget, all of it spent by this call.
-    domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a table.
+    domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a
+    table.
     adjacency: "add-remove" hides whether a user is in the table at all; "replace" hides what a user's rows are.
     weight: "rows", the share of all rows; "users", the average user's distribution.
     mechanism: "auto" chooses by predicted error; "adaptive", "laplace", "gaussian" and "sample-one" are as they say.
-    max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found privately,
-        for a small part of the budget, where it is not given.
-    rounds: how many rounds "adaptive" makes (and "auto", where it chooses them); as many as promise to pay where not given.
+    max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found
+        privately, for a small part of the budget, where it is not given.
+    rounds: how many rounds "adaptive" makes (and "auto", where it chooses them); as many as promise to pay where not
+    given.
     progress: called with the name of each stage as it starts. Stages follow from public and from noisy values only.
 
-    Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else that leaves this
-    function (errors, stages) depends on the schema and on public arguments only.
+    Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
+    that leaves this function (errors, stages) depends on the schema and on public arguments only.
     """
     guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
     check_mechanism(mechanism, weight, delta, max_rows_per_user, rounds)
     _check_affordable(guarantee, mechanism)
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
-    report = progress or (lambda stage: None)
+    report = progress or (lambda _: None)
 
     from ..tables import count_rows, open_rows, read_domain
 
@@ -70,7 +72,7 @@ def release(
         spending = Spending(guarantee)
         report("counting rows by user and item")
         counts = count_rows(rows, items)
-        estimate = MECHANISMS[mechanism](counts, spending, weight, max_rows_per_user, rounds, report)
+        estimate = MECHANISMS[mechanism](counts, spending, Request(weight, max_rows_per_user, rounds, report))
         report("checking the guarantee")
         return Release(
             items=items.items,
@@ -94,8 +96,14 @@ def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:
     """Refuse, before any row is read, a budget so small that its noise would not fit 64-bit integers."""
     given = f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}"
     if guarantee.epsilon < MIN_EPSILON:
-        raise InvalidArgument(f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1.")
-    if guarantee.delta > 0 and mechanism not in ("laplace", "sample-one") and Spending(guarantee).remaining_mu(1) < MIN_MU:
+        raise InvalidArgument(
+            f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1."
+        )
+    if (
+        guarantee.delta > 0
+        and mechanism not in ("laplace", "sample-one")
+        and Spending(guarantee).remaining_mu(1) < MIN_MU
+    ):
         raise InvalidArgument(
             f"{given}: leaves nothing for mechanism={mechanism!r}. Give a larger delta, such as 1e-6, or delta=0 with "
             "mechanism='auto' or 'laplace'."
@@ -103,7 +111,14 @@ def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:
 
 
 def _versions(engine: str) -> dict[str, str]:
-    packages = ["crowdgram", "ibis-framework", "opendp", "dp-accounting", "numpy", {"pyspark": "pyspark"}.get(engine, "duckdb")]
+    packages = [
+        "crowdgram",
+        "ibis-framework",
+        "opendp",
+        "dp-accounting",
+        "numpy",
+        {"pyspark": "pyspark"}.get(engine, "duckdb"),
+    ]
     return {**{name: _version(name) for name in packages}, "engine": engine, "python": platform.python_version()}
 
 

@@ -43,11 +43,12 @@ class ItemEstimate:
 class Release:
     """A distribution over the items of a domain, released under `guarantee`.
 
-    items: in the order of the domain. probabilities: sum to 1. standard_errors: of the noise. lower, upper: an interval at level
-    `confidence` for the table's own answer, which it would give without privacy. predicted_l1_error: of all probabilities
-    together, against the table's own. sampling_errors: how far the table's own may be from the population that its users came from;
-    None where the mechanism does not learn it. events: every draw of noise that the table paid for. mechanism, parameters: how it was made; public. weight: "rows" (share of all rows) or "users" (the average user). versions: of the
-    software that made it.
+    items: in the order of the domain. probabilities: sum to 1. standard_errors: of the noise. lower, upper: an
+    interval at level `confidence` for the table's own answer, which it would give without privacy.
+    predicted_l1_error: of all probabilities together, against the table's own. sampling_errors: how far the table's
+    own may be from the population that its users came from; None where the mechanism does not learn it. events: every
+    draw of noise that the table paid for. mechanism, parameters: how it was made; public. weight: "rows" (share of
+    all rows) or "users" (the average user). versions: of the software that made it.
     """
 
     items: tuple[Item, ...]
@@ -102,7 +103,8 @@ class Release:
     def intervals(self, of: Literal["table", "population"] = "table") -> tuple[Floats, Floats]:
         """Lower and upper ends at level `confidence`, for the table's own answer or for the population behind it.
 
-        The first allow for noise and clipping. The second allow for sampling too: the users are taken as drawn from a population.
+        The first allow for noise and clipping. The second allow for sampling too: the users are taken as drawn from a
+        population.
         """
         if of == "table":
             return self.lower, self.upper
@@ -110,7 +112,7 @@ class Release:
             raise InvalidArgument(f"of={of!r}: needs to be 'table' or 'population'.")
         if self.sampling_errors is None:
             raise InvalidArgument(
-                f"of='population': mechanism={self.mechanism!r} did not learn how much users differ. Use mechanism='auto'."
+                f"of='population': mechanism={self.mechanism!r} does not learn how users differ. Use mechanism='auto'."
             )
         reach = NormalDist().inv_cdf((1 + self.confidence) / 2) * self.sampling_errors
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2

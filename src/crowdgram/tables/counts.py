@@ -1,11 +1,12 @@
 """Counts per (user, item), materialised once and used by every later pass.
 
-Two tables are kept in the engine: `cells` (user, idx, n) with one row for each user and item of the domain, and `users`
-(user, rows, squares), with m_u and sum_i N_i(u)^2. Rows with a null user or item, and rows outside the domain, are dropped; so is a user with no row
-left. None of this is reported: how many were dropped is private.
+Two tables are kept in the engine: `cells` (user, idx, n) with one row for each user and item of the domain, and
+`users` (user, rows, squares), with m_u and sum_i N_i(u)^2. Rows with a null user or item, and rows outside the
+domain, are dropped; so is a user with no row left. None of this is reported: how many were dropped is private.
 
-No user counts for more than `ROW_LIMIT` rows: a user with more has each count divided by the same whole number, rounding
-down. The limit is far beyond any radius worth paying for; it is what makes every later product fit 64-bit integers.
+No user counts for more than `ROW_LIMIT` rows: a user with more has each count divided by the same whole number,
+rounding down. The limit is far beyond any radius worth paying for; it is what makes every later product fit 64-bit
+integers.
 """
 
 from __future__ import annotations
@@ -59,9 +60,7 @@ def _tally(placed: ir.Table) -> ir.Table:
 
 
 def _per_user(cells: ir.Table) -> ir.Table:
-    return cells.group_by("user").agg(
-        rows=cells.n.sum().cast("int64"), squares=(cells.n * cells.n).sum().cast("int64")
-    )
+    return cells.group_by("user").agg(rows=cells.n.sum().cast("int64"), squares=(cells.n * cells.n).sum().cast("int64"))
 
 
 def _largest(engine: Engine, users: ir.Table) -> int:

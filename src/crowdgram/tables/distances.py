@@ -1,8 +1,8 @@
 """Users measured against a centre: how far they stray, and bounded sums of how they stray.
 
-User u's deviation from a public centre c is the integer vector g(u) = 2^e (2^b N(u) - m_u C), with C = round(2^b c) and a power of
-two for each item. Users who agree with the centre have short ones, so their sum needs little noise. Proof of every bound:
-docs/proofs/bounded-sums.md.
+User u's deviation from a public centre c is the integer vector g(u) = 2^e (2^b N(u) - m_u C), with C = round(2^b c)
+and a power of two for each item. Users who agree with the centre have short ones, so their sum needs little noise.
+Proof of every bound: docs/proofs/bounded-sums.md.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ class Distances:
     table: ir.Table
 
     def histogram(self, edges: Sequence[float], row_cap: int) -> Integers:
-        """How many users have W_u distance in (edges[j-1], edges[j]], with the unclipped weight W_u = floor(UNIT / max(m_u, row_cap)).
+        """How many users have W_u distance in (edges[j-1], edges[j]], with the unclipped weight W_u = floor(UNIT /
+        max(m_u, row_cap)).
 
         Sensitivity: one entry of 1 moves when a user is added or removed, two when one is replaced.
         """
@@ -122,8 +123,8 @@ class Distances:
     def sum(self, radius: int, row_cap: int, unit: int = UNIT) -> CentredSum:
         """Sum v(u) = W_u g(u), with W_u = floor(min(unit / max(m_u, row_cap), radius / distance(u))).
 
-        Sensitivity: W_u ||g(u)|| <= radius exactly, in `norm`: `radius` when a user is added or removed, 2 radius when one is
-        replaced (in l2 sqrt(2) radius if the centre is the origin: then the vectors are non-negative).
+        Sensitivity: W_u ||g(u)|| <= radius exactly, in `norm`: `radius` when a user is added or removed, 2 radius
+        when one is replaced (in l2 sqrt(2) radius if the centre is the origin: then the vectors are non-negative).
         `total_weight` moves by at most `unit`.
         """
         check_row_cap(row_cap)
@@ -163,9 +164,9 @@ def _table(own: ir.Table, upper: Any, norm: Norm) -> ir.Table:
 def _l2(counts: Counts, centre: Centre) -> tuple[ir.Table, Any]:
     """||g(u)||_2^2 = 4^b A_u - 2^(b+1) m_u B_u + m_u^2 K, from above.
 
-    A_u = sum_i 4^e_i N_i^2 and B_u = sum_i 4^e_i C_i N_i are summed in 64-bit integers, so that their order cannot matter, and K is
-    public. The rest is a fixed sequence of correctly rounded double operations; 2^-48 of the terms' magnitude is added,
-    several times what they can lose.
+    A_u = sum_i 4^e_i N_i^2 and B_u = sum_i 4^e_i C_i N_i are summed in 64-bit integers, so that their order cannot
+    matter, and K is public. The rest is a fixed sequence of correctly rounded double operations; 2^-48 of the terms'
+    magnitude is added, several times what they can lose.
     """
     squares = 4**centre.exponents
     joined = _beside(counts, {"s": squares, "c": squares * centre.coordinates})

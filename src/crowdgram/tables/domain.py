@@ -49,13 +49,14 @@ class Domain:
 def read_domain(domain: object, item_type: dt.DataType, *, item: str = "item") -> Domain:
     """Read a public domain in the item column's type.
 
-    `domain`: a list or array of items; a path (one item a line; or CSV, Parquet or JSON with a column named like the item
-    column or with one column only); a pair (path, column); or a column of a pandas, polars, pyarrow or Ibis table.
+    `domain`: a list or array of items; a path (one item a line; or CSV, Parquet or JSON with a column named like the
+    item column or with one column only); a pair (path, column); or a column of a pandas, polars, pyarrow or Ibis
+    table.
     """
     if domain is None:
         raise InvalidArgument(
-            "domain is missing: the items that occur in the table are private themselves, so the list of items needs to "
-            "come from outside it: a list, a file with one item a line, or a column of a public table."
+            "domain is missing: the items that occur in the table are private themselves, so the list of items needs "
+            "to come from outside it: a list, a file with one item a line, or a column of a public table."
         )
     values = [_convert(value, item_type) for value in _values(domain, item)]
     if not values:

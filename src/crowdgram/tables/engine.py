@@ -92,13 +92,13 @@ class Engine:
         for name in reversed(self._kept):
             try:
                 self._drop(name)
-            except Exception:  # noqa: BLE001, S110
+            except Exception:  # noqa: BLE001
                 continue
         self._kept.clear()
         for act in self._on_close:
             try:
                 act()
-            except Exception:  # noqa: BLE001, S110
+            except Exception:  # noqa: BLE001
                 continue
         self._on_close.clear()
 

@@ -191,14 +191,20 @@ def _open_files(path: str, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
     suffix = next((s for s in sorted(SUFFIXES, key=len, reverse=True) if path.lower().endswith(s)), None)
     if suffix is None:
         if Path(path).is_dir():
-            raise UnreadableSource(f"{path!r} is a folder. Give a glob of its files, such as {path.rstrip('/') + '/*.parquet'!r}.")
-        raise UnreadableSource(f"{path!r}: unknown kind of file; needs a name that ends in one of {', '.join(SUFFIXES)}.")
+            raise UnreadableSource(
+                f"{path!r} is a folder. Give a glob of its files, such as {path.rstrip('/') + '/*.parquet'!r}."
+            )
+        raise UnreadableSource(
+            f"{path!r}: unknown kind of file; needs a name that ends in one of {', '.join(SUFFIXES)}."
+        )
     paths = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))
     if not paths:
         raise UnreadableSource(f"{path!r}: no such file, and no file matches it as a glob. Check the path.")
     for one in paths:
         if os.path.isdir(one):
-            raise UnreadableSource(f"{one!r} is a folder. Give a glob of its files, such as {one.rstrip('/') + '/*' + suffix!r}.")
+            raise UnreadableSource(
+                f"{one!r} is a folder. Give a glob of its files, such as {one.rstrip('/') + '/*' + suffix!r}."
+            )
         if not os.path.isfile(one) or not os.access(one, os.R_OK):
             raise UnreadableSource(f"{one!r} is not a file that can be read. Check the path and its permissions.")
     engine = DuckEngine.embedded()
@@ -220,7 +226,7 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
     if suffix in JSON_SUFFIXES:
         found = _readable(paths, "JSON", lambda: engine.backend.read_json(exact, **plain))
         _check_columns(list(found.columns), columns, text=paths[0])
-        as_text = {name: "VARCHAR" for name in columns or found.columns}
+        as_text = dict.fromkeys(columns or found.columns, "VARCHAR")
         return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **plain))
     delimiter = "\t" if ".tsv" in suffix else ","
     header = _header(paths, delimiter)
@@ -231,7 +237,7 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
         "CSV",
         lambda: engine.backend.read_csv(
             exact,
-            columns={name: "VARCHAR" for name in header},
+            columns=dict.fromkeys(header, "VARCHAR"),
             auto_detect=False,
             header=True,
             delim=delimiter,
@@ -258,11 +264,17 @@ def _header(paths: list[str], delimiter: str) -> list[str]:
     header = headers[0]
     for path, other in zip(paths, headers, strict=True):
         if other != header:
-            raise UnreadableSource(f"{path!r} has other columns than {paths[0]!r}: the files need one and the same header.")
+            raise UnreadableSource(
+                f"{path!r} has other columns than {paths[0]!r}: the files need one and the same header."
+            )
     # By place, not by name: in a file that lacks a header line the names would be the first row.
     for place, name in enumerate(header, start=1):
         if not name or header.index(name) + 1 < place:
-            what = f"repeats column {header.index(name) + 1} as column {place}" if name else f"has no name for column {place}"
+            what = (
+                f"repeats column {header.index(name) + 1} as column {place}"
+                if name
+                else f"has no name for column {place}"
+            )
             raise InvalidTable(f"the header line of {paths[0]!r} {what}: columns need names of their own.")
     return header
 
@@ -297,9 +309,11 @@ def _check_columns(available: Sequence[object], wanted: Sequence[str], text: str
 def _check_type(role: str, column: str, dtype: dt.DataType) -> None:
     if dtype.is_integer() or dtype.is_string():
         return
-    hint = " (pandas turns integers with missing values into floats: use astype('Int64'))" if dtype.is_floating() else ""
+    hint = (
+        " (pandas turns integers with missing values into floats: use astype('Int64'))" if dtype.is_floating() else ""
+    )
     raise InvalidTable(
-        f"{role} column {column!r} has type {dtype}: {role}s need to be integers or strings. Cast the column first{hint}."
+        f"{role} column {column!r} has type {dtype}: {role}s need to be integers or strings. Cast it first{hint}."
     )
 
 

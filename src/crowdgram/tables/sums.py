@@ -1,8 +1,8 @@
 """Bounded integer sums: the only way from private counts to a number.
 
-A user's contribution is an integer vector with a bounded norm; what is summed are integers, so the bound holds for the code
-under any engine and any order of summation. The sums below are *not* private: each goes to `crowdgram.privacy.noise`
-with the sensitivity that it states and to nowhere else. Proof: docs/proofs/bounded-sums.md.
+A user's contribution is an integer vector with a bounded norm; what is summed are integers, so the bound holds for
+the code under any engine and any order of summation. The sums below are *not* private: each goes to
+`crowdgram.privacy.noise` with the sensitivity that it states and to nowhere else. Proof: docs/proofs/bounded-sums.md.
 
     l1_sum         W_u N(u),                  ||.||_1 <= unit
     sampled_sum    w_u at one row of u,       ||.||_1 <= unit
@@ -14,6 +14,7 @@ Sums against a centre are in `distances`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import ibis
@@ -48,12 +49,13 @@ _SAMPLE_DIGITS = 13  # hexadecimal: 52 bits, exact in a double
 def l1_sum(counts: Counts, row_cap: int) -> Integers:
     """T_i = sum_u W_u N_i(u), with W_u = floor(UNIT / max(m_u, row_cap)).
 
-    where: N(u) is user u's count vector, m_u = sum_i N_i(u) <= ROW_LIMIT. A user with at most `row_cap` rows has the full weight
-    UNIT / row_cap a row; one with more is scaled down to `row_cap` rows, never dropped. `row_cap=1` gives every user the same
-    weight.
+    where: N(u) is user u's count vector, m_u = sum_i N_i(u) <= ROW_LIMIT. A user with at most `row_cap` rows has the
+    full weight UNIT / row_cap a row; one with more is scaled down to `row_cap` rows, never dropped. `row_cap=1` gives
+    every user the same weight.
 
-    Sensitivity: user u adds W_u N(u), and ||W_u N(u)||_1 = W_u m_u <= UNIT exactly. So UNIT in l1 and in l2 when a user is added or
-    removed; when one is replaced, 2 UNIT in l1 and, the two vectors being non-negative, sqrt(2) UNIT in l2.
+    Sensitivity: user u adds W_u N(u), and ||W_u N(u)||_1 = W_u m_u <= UNIT exactly. So UNIT in l1 and in l2 when a
+    user is added or removed; when one is replaced, 2 UNIT in l1 and, the two vectors being non-negative, sqrt(2) UNIT
+    in l2.
     """
     check_row_cap(row_cap)
     weighted = counts.users.select("user", weight=base_weight(counts.users, row_cap, UNIT))
@@ -63,9 +65,9 @@ def l1_sum(counts: Counts, row_cap: int) -> Integers:
 def sampled_sum(counts: Counts, salt: str, row_cap: int) -> Integers:
     """T_i = sum_u w_u 1{the sampled row of u is item i}, with w_u = floor(UNIT min(m_u, row_cap) / row_cap).
 
-    The row of user u is number `hash(salt, u) mod m_u` of u's rows in the order of the domain: a function of u's own rows and
-    of a salt drawn without looking at the table. (An index of u among the users would not do: it moves when somebody
-    else comes or goes.) In expectation over the hash, w_u N(u)/m_u.
+    The row of user u is number `hash(salt, u) mod m_u` of u's rows in the order of the domain: a function of u's own
+    rows and of a salt drawn without looking at the table. (An index of u among the users would not do: it moves when
+    somebody else comes or goes.) In expectation over the hash, w_u N(u)/m_u.
 
     Sensitivity: one entry of at most UNIT for each user; as `l1_sum`.
     """
@@ -91,7 +93,9 @@ def rows_histogram(counts: Counts, edges: Sequence[int]) -> Integers:
 
 
 def base_weight(users: ir.Table, row_cap: int, unit: int) -> Any:
-    """The weight of a user that nothing clips: floor(unit / max(m_u, row_cap)). Exact even where an engine divides in doubles: both are far below 2^52."""
+    """The weight of a user that nothing clips: floor(unit / max(m_u, row_cap)). Exact even where an engine divides
+    in doubles: both are far below 2^52.
+    """
     return (ibis.literal(unit, "int64") // ibis.greatest(users.rows, ibis.literal(row_cap, "int64"))).cast("int64")
 
 
@@ -111,7 +115,7 @@ def _totals(counts: Counts, grouped: ir.Table, stage: str) -> Integers:
 
 def user_histogram(counts: Counts, table: ir.Table, value: Any, edges: Sequence[float]) -> Integers:
     """How many rows of `table`, one a user, have `value` in (edges[j-1], edges[j]]; the last bin is open."""
-    if len(edges) < 1 or any(low >= high for low, high in zip(edges, edges[1:], strict=False)):
+    if len(edges) < 1 or any(low >= high for low, high in pairwise(edges)):
         raise InvalidArgument("edges need to be strictly increasing.")
     kind: Literal["int64", "float64"] = "int64" if value.type().is_integer() else "float64"
     whens = [(value <= ibis.literal(edge, kind), ibis.literal(j, "int64")) for j, edge in enumerate(edges[:-1])]

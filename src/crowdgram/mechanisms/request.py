@@ -1,0 +1,22 @@
+"""What a mechanism is asked: public choices of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Report", "Request", "Weight"]
+
+Weight = Literal["rows", "users"]
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """The question and what the caller knows: all public. `report` is called with the name of each stage."""
+
+    weight: Weight
+    max_rows_per_user: int | None
+    rounds: int | None
+    report: Report
