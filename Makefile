@@ -1,4 +1,4 @@
-# make setup | demo | test | check | bench | clean
+# make setup | demo | test | check | bench | bench-accuracy | clean
 # A machine needs Python 3.11 to 3.13, git and make; Spark's tests also need Java 17 and are skipped, with the reason, without it.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: setup demo test check format bench clean
+.PHONY: setup demo test check format bench bench-accuracy clean
 
 setup: $(READY)
 
@@ -36,6 +36,12 @@ format: setup
 
 bench: setup
 	$(BIN)/python bench/speed.py
+	$(BIN)/python bench/accuracy.py
+
+# TABLES=FOLDER adds real tables; only then is the picture drawn anew, as it shows them too.
+bench-accuracy: setup
+	$(BIN)/python bench/accuracy.py $(if $(TABLES),--tables $(TABLES) --plot docs/images/accuracy.png)
+	$(BIN)/python bench/users_needed.py
 
 clean:
 	rm -rf $(VENV) demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -82,7 +82,7 @@ def test_release(folder):
     assert result.exit_code == 0, result.stderr
     assert "item-0000" in result.stdout
     assert "95% interval" in result.stdout
-    assert "share of all rows, by mechanism laplace" in result.stdout
+    assert "share of all rows, by mechanism auto" in result.stdout
     assert "Adding or removing all rows of any one user" in result.stdout
     assert "Saved to r.json." in result.stdout
     made = crowdgram.load("r.json")

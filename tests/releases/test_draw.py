@@ -44,6 +44,7 @@ def made(items=("b", "a", "c"), weight="rows", delta=0.0):
         lower=np.maximum(p - 0.1, 0),
         upper=np.minimum(p + 0.1, 1),
         confidence=0.95,
+        predicted_l1_error=0.25,
         guarantee=Guarantee(1.0, delta),
         events=(LaplaceEvent("counts", 2**30, 2.0**30, k),),
         mechanism="laplace",

@@ -25,6 +25,7 @@ def made(items=("b", "a", "ü\n$"), events=None):
         lower=p / 2,
         upper=np.minimum(p * 2, 1),
         confidence=0.95,
+        predicted_l1_error=0.25,
         guarantee=Guarantee(1.0, 1e-6, "replace"),
         events=events
         or (LaplaceEvent("cap", 2**20, 1e7 / 3, 5), GaussianEvent("counts", 2.0**30, 1e10 / 3, k)),

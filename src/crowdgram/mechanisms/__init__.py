@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .auto import reserve
 from .estimate import CONFIDENCE, Estimate
-from .registry import MECHANISMS, check_mechanism
+from .registry import MECHANISMS, PURE, check_mechanism
 from .request import Request, Weight
 
-__all__ = ["CONFIDENCE", "MECHANISMS", "Estimate", "Request", "Weight", "check_mechanism"]
+__all__ = ["CONFIDENCE", "MECHANISMS", "PURE", "Estimate", "Request", "Weight", "check_mechanism", "reserve"]

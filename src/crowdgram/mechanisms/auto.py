@@ -24,7 +24,7 @@ from .rounds import MAX_ROUNDS, Budget, run_rounds
 from .row_cap import CapCost, best_row_cap
 from .schedule import Outlook, reachable
 
-__all__ = ["adaptive", "auto"]
+__all__ = ["adaptive", "auto", "reserve"]
 
 PROBE_PURPOSE = "first estimate of the crowd"
 PROBE_MOST, PROBE_LEAST = 0.025, 0.003
@@ -47,19 +47,27 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     reserve is spent, and a plain finish spends what is left of epsilon. That is the situation of Theorem 4 in
     docs/proofs/accounting.md.
     """
-    _reserve(spending, request, probe=True)
+    reserve(spending, rows=_buys_rows(request))
     profile, crowd = _profile(counts, spending, request)
-    choice = _choose(counts, spending, profile, crowd, request)
+    request.report("estimating")
+    choice = _choose(counts, spending, profile, crowd)
     if choice.rounds:
         return _rounds(counts, spending, profile, crowd, request)
-    return _plain(counts, spending, profile, choice, request)
+    return _plain(counts, spending, profile, choice)
 
 
 def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Adaptive rounds, without choosing."""
-    _reserve(spending, request, probe=False)
+    reserve_profile(spending, rows=_buys_rows(request))
     profile, crowd = _profile(counts, spending, request)
+    request.report("estimating")
     return _rounds(counts, spending, profile, crowd, request)
+
+
+def reserve(spending: Spending, *, rows: bool = True) -> None:
+    """Set aside all that `auto` may spend before it is known which way it goes."""
+    reserve_profile(spending, rows=rows)
+    spending.reserve(PROBE_PURPOSE, bound=UNIT, epsilon=PROBE_MOST * spending.guarantee.epsilon)
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class _Decision:
     user_variance: float | None
 
 
-def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, request: Request) -> _Decision:
+def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding) -> _Decision:
     """Compare predicted costs, each at its own best cap or radius; buy a first estimate where centring could decide.
 
     Before any centre is known users look as far out as their norm; once centred, as sqrt(E||N/m||^2 - ||p||^2), p the
@@ -93,7 +101,6 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
         best = _pure_rounds_cost(cap, k, 0.5 * by_chance)
     if best > CLEARLY * cap.cost:
         return _Decision(False, cap, None)
-    request.report("first estimate of the crowd")
     crowd_square, doubt = _probe(counts, spending, profile, cap)
     light = by_chance
     if profile.rows is not None:
@@ -133,11 +140,9 @@ def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -
     return square, doubt
 
 
-def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decision, request: Request) -> Estimate:
+def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decision) -> Estimate:
     """Laplace noise on capped counts with all that is left."""
-    request.report("summing counts")
     sums = l1_sum(counts, choice.cap.row_cap)
-    request.report("adding noise")
     noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
     own = choice.user_variance
     if own is None:
@@ -154,7 +159,7 @@ def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decisi
 
 
 def _rounds(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, request: Request) -> Estimate:
-    return run_rounds(counts, _round_budget(spending, counts.items), profile, crowd, request.rounds, request.report)
+    return run_rounds(counts, _round_budget(spending, counts.items), profile, crowd, request.rounds)
 
 
 def _round_budget(spending: Spending, items: int) -> Budget:
@@ -164,10 +169,8 @@ def _round_budget(spending: Spending, items: int) -> Budget:
     return Budget(spending, "laplace", spending.remaining_epsilon() * SPENDABLE)
 
 
-def _reserve(spending: Spending, request: Request, *, probe: bool) -> None:
-    reserve_profile(spending, rows=request.weight == "rows" and request.max_rows_per_user is None)
-    if probe:
-        spending.reserve(PROBE_PURPOSE, bound=UNIT, epsilon=PROBE_MOST * spending.guarantee.epsilon)
+def _buys_rows(request: Request) -> bool:
+    return request.weight == "rows" and request.max_rows_per_user is None
 
 
 def _profile(counts: Counts, spending: Spending, request: Request) -> tuple[Profile, Crowding]:

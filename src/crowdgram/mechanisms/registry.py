@@ -12,7 +12,7 @@ from .baselines import gaussian, laplace, sample_one
 from .estimate import Estimate
 from .request import Request
 
-__all__ = ["MECHANISMS", "Mechanism", "check_mechanism"]
+__all__ = ["MECHANISMS", "PURE", "Mechanism", "check_mechanism"]
 
 Mechanism = Callable[[Counts, Spending, Request], Estimate]
 
@@ -23,6 +23,11 @@ MECHANISMS: dict[str, Mechanism] = {
     "gaussian": gaussian,
     "sample-one": sample_one,
 }
+
+PURE = frozenset({"laplace", "sample-one"})
+"""Mechanisms that draw Laplace noise only, on every path: whatever delta is offered, they promise delta=0. (A
+mechanism that *chooses* Laplace noise on the word of noisy values cannot: the promise is about all that it might have
+done.)"""
 
 MOST_ROUNDS = 12
 

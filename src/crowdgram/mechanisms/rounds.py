@@ -23,7 +23,6 @@ from .cost import DISAGREEMENT, best_radius
 from .estimate import Estimate, combine
 from .histograms import Crowding, near, spread_out, unimodal, visible
 from .profile import HISTOGRAM_UNIT, Profile
-from .request import Report
 from .schedule import Outlook, next_share
 from .shrink import NoiseShape, Shrunk, shrink
 from .simplex import project
@@ -129,22 +128,18 @@ class State:
         self.centre = project(self.shrunk.means)
 
 
-def run_rounds(
-    counts: Counts, budget: Budget, profile: Profile, crowd: Crowding, rounds: int | None, report: Report
-) -> Estimate:
+def run_rounds(counts: Counts, budget: Budget, profile: Profile, crowd: Crowding, rounds: int | None) -> Estimate:
     """Run the rounds and combine them. `rounds`: how many, where the user says; else as many as promise to pay.
 
     Guarantee: every sum goes through `budget.noisy`, with the bound that `tables` states for it; nothing else is read
     from `counts`.
     """
     most = rounds or MAX_ROUNDS
-    report("round 1 of the estimate")
     state, bias = _first_round(counts, budget, profile, crowd, _first_share(counts, budget, profile, most))
     own_shape: float | None = None
     differ = profile.rows is None
     done = 1
     while done < most and budget.left > 0.005:
-        report(f"round {done + 1} of the estimate")
         scaled = _Scaled.at(state, profile, budget)
         measured = _Measured(counts, budget, profile, scaled, state)
         crowd_now: Crowding | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -89,11 +88,9 @@ class Spending:
         return accounting.remaining_epsilon(self.guarantee, self._events)
 
     def settled(self) -> Guarantee:
-        """The guarantee, recomputed from the recorded events; pure if they are. Raises if it does not hold."""
-        pure = replace(self.guarantee, delta=0.0)
-        settled = pure if accounting.epsilon_spent(self._events, 0.0) <= pure.epsilon else self.guarantee
-        accounting.check(self._events, settled)
-        return settled
+        """The guarantee, after it was recomputed from the recorded events. Raises if it does not hold."""
+        accounting.check(self._events, self.guarantee)
+        return self.guarantee
 
     def _spend(self, event: Event) -> None:
         reserved = self._reserved.get(event.purpose)

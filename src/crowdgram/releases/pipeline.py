@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import metadata
 from typing import Literal
 
 from ..errors import InvalidArgument
-from ..mechanisms import CONFIDENCE, MECHANISMS, Request, check_mechanism
+from ..mechanisms import CONFIDENCE, MECHANISMS, PURE, Request, check_mechanism, reserve
 from ..privacy import Adjacency, Guarantee, Spending
 from .release import Release
 
 __all__ = ["release"]
 
-MIN_EPSILON = 1e-6
-MIN_MU = 1e-4
-"""The noise on sums of 2^30 a user then has a scale below 2^56, the largest that can be drawn."""
+MIN_EPSILON = 1e-3
+MIN_MU = 1e-5
+"""Below, all is noise, and some of it would not fit 64-bit integers."""
 
 Progress = Callable[[str], None]
 
@@ -50,7 +51,7 @@ def release(
         privately, for a small part of the budget, where it is not given.
     rounds: how many rounds "adaptive" makes (and "auto", where it chooses them); as many as promise to pay where not
     given.
-    progress: called with the name of each stage as it starts. Stages follow from public and from noisy values only.
+    progress: called with the name of each stage as it starts. Stages are the same for all tables.
 
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
     that leaves this function (errors, stages) depends on the schema and on public arguments only.
@@ -58,6 +59,8 @@ def release(
     guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
     check_mechanism(mechanism, weight, delta, max_rows_per_user, rounds)
     _check_affordable(guarantee, mechanism)
+    if mechanism in PURE:
+        guarantee = replace(guarantee, delta=0.0)
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
     report = progress or (lambda _: None)
@@ -99,15 +102,14 @@ def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:
         raise InvalidArgument(
             f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1."
         )
-    if (
-        guarantee.delta > 0
-        and mechanism not in ("laplace", "sample-one")
-        and Spending(guarantee).remaining_mu(1) < MIN_MU
-    ):
-        raise InvalidArgument(
-            f"{given}: leaves nothing for mechanism={mechanism!r}. Give a larger delta, such as 1e-6, or delta=0 with "
-            "mechanism='auto' or 'laplace'."
-        )
+    if guarantee.delta > 0 and mechanism not in PURE:
+        trial = Spending(guarantee)
+        reserve(trial)
+        if trial.remaining_mu(1) < MIN_MU:
+            raise InvalidArgument(
+                f"{given}: leaves nothing for mechanism={mechanism!r}. Give a larger epsilon, a larger delta, such as "
+                "1e-6, or use mechanism='laplace'."
+            )
 
 
 def _versions(engine: str) -> dict[str, str]:

@@ -139,6 +139,8 @@ class Release:
         """The release as a dp_accounting event, to compose with other releases of the same users.
 
         The event's noise multipliers are for this release's adjacency; compose it with events of the same adjacency.
+        "auto" and "adaptive" choose what to draw as they go, so compose their events by Renyi accounting against a
+        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way.
         """
         return to_dp_event(self.events)
 

@@ -1,0 +1,379 @@
+"""The l1 error of `crowdgram.release`, as it is by default, against simple mechanisms tuned with the truth in hand.
+
+    python bench/accuracy.py [--tables FOLDER] [--repeat 5] [--only NAME ...] [--json FILE] [--plot FILE]
+
+See bench/README.md for what is measured and how to read the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from tuned import Contributions, Oracle, Tuned, l1, standard_error
+
+import crowdgram
+from crowdgram.synth import Crowd
+
+Floats = npt.NDArray[np.float64]
+Weight = Literal["rows", "users"]
+
+EPSILON, DELTA = 1.0, 1e-6
+OURS = ("auto", "adaptive", "laplace")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a mean error must reach, and what it aims at: each the least of the limits that are given."""
+
+    must: float = math.inf
+    must_of_best: float = math.inf
+    must_of_laplace: float = math.inf
+    aim: float = math.inf
+    aim_of_floor: float = math.inf
+    aim_of_best: float = math.inf
+
+    def limits(self, floor: float, tuned: dict[str, Tuned]) -> tuple[float, float]:
+        best, laplace = min(one.mean for one in tuned.values()), tuned["laplace"].mean
+        must = min(self.must, self.must_of_best * best, self.must_of_laplace * laplace)
+        return must, min(self.aim, _times(self.aim_of_floor, floor), self.aim_of_best * best)
+
+
+SYNTHETIC = {
+    "W1": (Crowd(items=100, rows=1_000, users=2_000, zipf=1), Goal(must=0.0070, must_of_best=1 / 5, aim_of_floor=1.3)),
+    "W2": (Crowd(items=1_000, rows=300, users=10_000, zipf=1), Goal(must=0.019, must_of_best=1 / 3, aim_of_floor=1.5)),
+    "W3": (Crowd(items=20_000, rows=100, users=50_000, zipf=1), Goal(must=0.095, must_of_best=1 / 2, aim_of_floor=2.5)),
+    "W4": (Crowd(items=200, rows=200, users=5_000, zipf=0), Goal(must=0.0160, aim=0.0145)),
+    "W5": (Crowd(items=100, rows=10_000, users=1_000, zipf=1), Goal(must=0.0042, aim_of_floor=1.5)),
+    "few": (Crowd(items=20, rows=500, users=300, zipf=1), Goal(must_of_laplace=1.0, aim=0.03)),
+}
+REAL = Goal(must_of_best=1.15, aim_of_best=1.0)
+WORDS = Goal(must_of_best=1.15, aim_of_best=1 / 1.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One table: what the release reads, its counts for the oracle, and the answer that errors are measured against."""
+
+    source: pa.Table | Path
+    contributions: Contributions
+    truth: Floats
+    own: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """A name in the printed table. `table` makes the table of a repetition."""
+
+    name: str
+    weight: Weight
+    goal: Goal
+    table: Callable[[int], Table]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the printed table. Errors are l1; means over the repetitions unless named otherwise."""
+
+    name: str
+    weight: Weight
+    users: int
+    items: int
+    repeat: int
+    floor: float
+    tuned: dict[str, Tuned]
+    fixed_rounds: float
+    fixed_rounds_se: float
+    fixed_laplace: float
+    fixed_laplace_se: float
+    auto: float
+    auto_se: float
+    auto_max: float
+    to_best: float
+    to_floor: float
+    must: float
+    must_verdict: str
+    aim: float
+    aim_verdict: str
+    predicted: float
+    own_error: float
+    branches: dict[str, int]
+    seconds: float
+    all_auto: tuple[float, ...]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parse(arguments)
+    lines = []
+    for load in loads(options.tables, options.only):
+        print(f"{load.name}, {load.weight} ...", file=sys.stderr)
+        lines.append(measure(load, options.repeat))
+    if not lines:
+        raise SystemExit(f"There is no table named {', '.join(options.only)}.")
+    print(render(lines))
+    if options.json:
+        options.json.write_text(json.dumps(report(lines), indent=2) + "\n", encoding="utf-8")
+    if options.plot:
+        plot(lines, options.plot)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--repeat", type=int, default=5, help="releases of each kind for each line (default 5)")
+    parser.add_argument(
+        "--tables", type=Path, metavar="FOLDER", help="Parquet tables (columns user, item) to run as well"
+    )
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="run this one only; repeatable")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure to FILE")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw the picture to FILE")
+    options = parser.parse_args(arguments)
+    if options.repeat < 1:
+        parser.error("--repeat must be at least 1")
+    if options.tables and not options.tables.is_dir():
+        parser.error(f"--tables: there is no folder '{options.tables}'")
+    return options
+
+
+def loads(folder: Path | None, only: Sequence[str]) -> Iterator[Load]:
+    """The synthetic tables, then those of the folder by both weights. One table at a time is held in memory."""
+    for name, (crowd, goal) in SYNTHETIC.items():
+        if not only or name in only:
+            yield synthetic(name, crowd, goal)
+    for path in sorted(folder.glob("*.parquet")) if folder else []:
+        if not path.name.endswith(".vocab.parquet") and (not only or path.stem in only):
+            yield from stored(path)
+
+
+def synthetic(name: str, crowd: Crowd, goal: Goal) -> Load:
+    """A fresh table for each repetition, measured against the distribution that made it."""
+
+    def table(repetition: int) -> Table:
+        one = Crowd(crowd.users, crowd.rows, crowd.items, crowd.zipf, crowd.tail, crowd.differ, seed=1_000 + repetition)
+        source = one.table()
+        contributions = Contributions.of(source).within(one.item_names())
+        return Table(source, contributions, one.distribution(), contributions.answer("rows"))
+
+    return Load(name, "rows", goal, table)
+
+
+def stored(path: Path) -> Iterator[Load]:
+    """A table of the folder by both weights, measured against its own answer. Its distinct items are the domain."""
+    contributions = Contributions.of(path)
+    goal = WORDS if "words" in path.stem else REAL
+    for weight in ("rows", "users"):
+        own = contributions.answer(weight)
+        table = Table(path, contributions, own, own)
+        yield Load(path.stem, weight, goal, lambda _, table=table: table)
+
+
+def measure(load: Load, repeat: int) -> Line:
+    oracle = Oracle(load.weight, EPSILON, DELTA, np.random.default_rng(2_000))
+    errors: dict[str, list[float]] = {mechanism: [] for mechanism in OURS}
+    floors, own_errors, predicted, seconds, branches = [], [], [], [], Counter[str]()
+    for repetition in range(repeat):
+        table = load.table(repetition)
+        floors.append(l1(table.own, table.truth))
+        oracle.add(table.contributions, table.truth)
+        for mechanism in OURS:
+            start = time.perf_counter()
+            release = crowdgram.release(
+                table.source,
+                user="user",
+                item="item",
+                epsilon=EPSILON,
+                delta=DELTA,
+                domain=table.contributions.items,
+                weight=load.weight,
+                mechanism=mechanism,
+            )
+            errors[mechanism].append(l1(release.probabilities, table.truth))
+            if mechanism == "auto":
+                seconds.append(time.perf_counter() - start)
+                predicted.append(release.predicted_l1_error)
+                own_errors.append(l1(release.probabilities, table.own))
+                branches["rounds" if "rounds" in release.parameters else "laplace"] += 1
+    tuned = dict(oracle.best())
+    floor, auto = float(np.mean(floors)), float(np.mean(errors["auto"]))
+    must, aim = load.goal.limits(floor, tuned)
+    return Line(
+        name=load.name,
+        weight=load.weight,
+        users=table.contributions.counts.shape[0],
+        items=table.contributions.counts.shape[1],
+        repeat=repeat,
+        floor=floor,
+        tuned=tuned,
+        fixed_rounds=float(np.mean(errors["adaptive"])),
+        fixed_rounds_se=standard_error(errors["adaptive"]),
+        fixed_laplace=float(np.mean(errors["laplace"])),
+        fixed_laplace_se=standard_error(errors["laplace"]),
+        auto=auto,
+        auto_se=standard_error(errors["auto"]),
+        auto_max=max(errors["auto"]),
+        to_best=auto / min(one.mean for one in tuned.values()),
+        to_floor=auto / floor if floor > 0 else math.inf,
+        must=must,
+        must_verdict=verdict(auto, must),
+        aim=aim,
+        aim_verdict=verdict(auto, aim),
+        predicted=float(np.mean(predicted)),
+        own_error=float(np.mean(own_errors)),
+        branches=dict(branches),
+        seconds=float(np.mean(seconds)),
+        all_auto=tuple(errors["auto"]),
+    )
+
+
+def verdict(value: float, limit: float) -> str:
+    return "PASS" if value <= limit else "MISS"
+
+
+COLUMNS: dict[str, Callable[[Line], str]] = {
+    "table": lambda line: line.name,
+    "weight": lambda line: line.weight,
+    "floor": lambda line: figure(line.floor) if line.floor > 0 else "-",
+    "laplace*": lambda line: tuned_figure(line.tuned["laplace"]),
+    "gaussian*": lambda line: tuned_figure(line.tuned["gaussian"]),
+    "sample-one*": lambda line: tuned_figure(line.tuned["sample-one"]),
+    "fixed rounds": lambda line: figure(line.fixed_rounds),
+    "fixed laplace": lambda line: figure(line.fixed_laplace),
+    "auto": lambda line: f"{figure(line.auto)} +- {line.auto_se:.1g}",
+    "max": lambda line: figure(line.auto_max),
+    "/best*": lambda line: f"{line.to_best:.2f}",
+    "/floor": lambda line: f"{line.to_floor:.2f}" if math.isfinite(line.to_floor) else "-",
+    "must": lambda line: f"{figure(line.must)} {line.must_verdict}",
+    "aim": lambda line: f"{figure(line.aim)} {line.aim_verdict}",
+    "predicted": lambda line: figure(line.predicted),
+    "to own": lambda line: figure(line.own_error),
+    "branch": lambda line: ", ".join(f"{name} {count}" for name, count in sorted(line.branches.items())),
+    "seconds": lambda line: f"{line.seconds:.1f}",
+}
+
+
+def render(lines: Sequence[Line]) -> str:
+    """The table, and under it what its columns mean."""
+    cells = [list(COLUMNS), *([show(line) for show in COLUMNS.values()] for line in lines)]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(COLUMNS))]
+    body = [
+        "  ".join(
+            cell.ljust(width) if place < 2 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
+    notes = [
+        f"l1 error, mean of {lines[0].repeat}; epsilon={EPSILON:g}, delta={DELTA:g}, add-remove. +-: standard error.",
+        "floor: the table's own answer, without privacy, against the truth. Where it is itself the truth: -.",
+        "*: simulated, at the cap (in brackets) that is best with the truth in hand.",
+        "fixed: one branch of auto, without choosing. /best*: auto over the least of the three *.",
+        "predicted: what auto says of its error against the table's own answer. to own: what that is.",
+    ]
+    return "\n".join([*(row.rstrip() for row in body), *notes])
+
+
+def figure(value: float) -> str:
+    return f"{value:#.3g}"
+
+
+def tuned_figure(one: Tuned) -> str:
+    return (
+        f"{figure(one.mean)} ({'-' if one.cap is None else f'{one.cap:.3g}' if one.cap < 1000 else f'{one.cap:.0f}'})"
+    )
+
+
+def report(lines: Sequence[Line]) -> dict[str, Any]:
+    """Every figure; what has no value (no floor, one repetition) is null."""
+    return {
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "adjacency": "add-remove",
+        "lines": [_finite(asdict(line)) for line in lines],
+    }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def plot(lines: Sequence[Line], file: Path) -> None:
+    """For each line the floor, the best tuned baseline and auto, on a log scale."""
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(8.5, 1.7 + 0.32 * len(lines)), layout="constrained")
+    ax = drawing.subplots()
+    places = np.arange(len(lines))
+    best = np.array([min(one.mean for one in line.tuned.values()) for line in lines])
+    auto = np.array([line.auto for line in lines])
+    spread = np.nan_to_num(np.array([line.auto_se for line in lines]))
+    ax.hlines(places, np.minimum(best, auto), np.maximum(best, auto), color="#cccccc", lw=2, zorder=1)
+    known = [place for place in places if lines[place].floor > 0]
+    if known:
+        floors = [lines[place].floor for place in known]
+        ax.plot(floors, known, "|", color="#555555", ms=13, mew=2, zorder=2, label="no privacy at all (floor)")
+    ax.plot(
+        best,
+        places,
+        "s",
+        mfc="white",
+        mec="#d94801",
+        mew=1.6,
+        ms=7,
+        zorder=3,
+        label="best simple mechanism, cap tuned on the truth",
+    )
+    ax.errorbar(
+        auto,
+        places,
+        xerr=np.minimum(2 * spread, 0.9 * auto),
+        fmt="o",
+        color="#08519c",
+        ms=7,
+        capsize=2,
+        zorder=4,
+        label="Crowdgram, nothing tuned",
+    )
+    seen = Counter(line.name for line in lines)
+    ax.set_yticks(places, [f"{line.name}, by {line.weight}" if seen[line.name] > 1 else line.name for line in lines])
+    for place, line in enumerate(lines):
+        ratio = 1 / line.to_best
+        ax.annotate(
+            f"{ratio:.1f}x" if ratio < 9.95 else f"{ratio:.0f}x",
+            (1.01, place),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            fontsize=9,
+            color="#08519c" if ratio >= 1 else "#d94801",
+        )
+    ax.annotate("better\nby", (1.01, 1.0), xycoords="axes fraction", va="bottom", fontsize=9, color="#555555")
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_ylim(len(lines) - 0.4, -0.6)
+    ax.set_xlabel(f"l1 error (epsilon={EPSILON:g}, delta={DELTA:g}, user level, add-remove)")
+    ax.grid(axis="x", which="major", color="#eeeeee", zorder=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    drawing.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+    drawing.savefig(file, dpi=150)
+
+
+def _times(factor: float, value: float) -> float:
+    return factor * value if math.isfinite(factor) else math.inf
+
+
+if __name__ == "__main__":
+    main()

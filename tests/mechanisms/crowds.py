@@ -1,0 +1,89 @@
+"""Small crowds, counted, and mechanisms run on them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from crowdgram.mechanisms import MECHANISMS, Estimate, Request
+from crowdgram.privacy import Adjacency, Event, Guarantee, Spending, check
+from crowdgram.synth import Crowd
+from crowdgram.tables import count_rows, open_rows, read_domain
+
+
+def table_of(users, items):
+    return pa.table({"user": pa.array(users, pa.int64()), "item": pa.array(items, pa.int64())})
+
+
+def answers(table, items):
+    """What the table itself says, by both weights."""
+    users, found = table["user"].to_numpy(), table["item"].to_numpy()
+    inside = (found >= 0) & (found < items)
+    users, found = np.unique(users[inside], return_inverse=True)[1], found[inside]
+    rows = np.bincount(found, minlength=items)
+    each = np.bincount(found, weights=1 / np.bincount(users)[users], minlength=items)
+    return {"rows": rows / rows.sum(), "users": each / each.sum()}
+
+
+@contextmanager
+def counted(table, items):
+    opened = open_rows(table, user="user", item="item")
+    with opened.engine:
+        yield count_rows(opened, read_domain(range(items), opened.item_type))
+
+
+@dataclass(frozen=True)
+class Made:
+    estimate: Estimate
+    events: tuple[Event, ...]
+    guarantee: Guarantee
+
+    def spent_on(self, start):
+        return [event for event in self.events if event.purpose.startswith(start)]
+
+
+def run(
+    counts,
+    mechanism="auto",
+    *,
+    weight="rows",
+    epsilon=1.0,
+    delta=1e-6,
+    adjacency="add-remove",
+    max_rows_per_user=None,
+    rounds=None,
+):
+    spending = Spending(Guarantee(epsilon, delta, Adjacency.parse(adjacency)))
+    request = Request(weight, max_rows_per_user, rounds, lambda _: None)
+    estimate = MECHANISMS[mechanism](counts, spending, request)
+    return Made(estimate, spending.events, spending.settled())
+
+
+def run_on(crowd, mechanism="auto", **more):
+    crowd = Crowd(**crowd) if isinstance(crowd, dict) else crowd
+    with counted(crowd.table(), crowd.items) as counts:
+        return run(counts, mechanism, **more)
+
+
+def assert_valid(made, items):
+    """What every release keeps, however little there is to see."""
+    estimate = made.estimate
+    p = estimate.probabilities
+    assert p.shape == (items,)
+    assert np.isfinite(p).all()
+    assert p.min() >= 0
+    assert abs(p.sum() - 1) < 1e-9
+    assert (estimate.lower >= 0).all()
+    assert (estimate.lower <= p).all()
+    assert (p <= estimate.upper).all()
+    assert (estimate.upper <= 1).all()
+    assert np.isfinite(estimate.standard_errors).all()
+    assert (estimate.standard_errors > 0).all()
+    assert 0 <= estimate.predicted_l1_error <= 2
+    if estimate.sampling_errors is not None:
+        assert np.isfinite(estimate.sampling_errors).all()
+        assert (estimate.sampling_errors >= 0).all()
+    check(made.events, made.guarantee)

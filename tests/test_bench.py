@@ -1,0 +1,207 @@
+"""The benchmarks of accuracy work, on tables so small that their figures mean nothing."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from scipy import sparse
+
+from crowdgram.privacy.gaussian import gaussian_mu
+from crowdgram.synth import Crowd
+
+BENCH = Path(__file__).parents[1] / "bench"
+
+
+@pytest.fixture(autouse=True)
+def beside(monkeypatch):
+    """The benchmarks are scripts and import each other by name, as they do when they are run."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    yield
+    for name in ("accuracy", "tuned", "users_needed"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def accuracy():
+    return importlib.import_module("accuracy")
+
+
+@pytest.fixture
+def tuned():
+    return importlib.import_module("tuned")
+
+
+@pytest.fixture
+def users_needed():
+    return importlib.import_module("users_needed")
+
+
+def table_of(*rows):
+    users, items = zip(*rows, strict=True)
+    return pa.table({"user": list(users), "item": list(items)})
+
+
+def test_counts_and_answers(tuned, tmp_path):
+    source = table_of((7, 3), (7, 3), (7, 3), (7, 1), (2, 1), (9, 5), (9, 1))
+    pa.parquet.write_table(source, tmp_path / "t.parquet")
+    for given in (source, tmp_path / "t.parquet"):
+        made = tuned.Contributions.of(given)
+        assert made.items == [1, 3, 5]
+        assert made.counts.toarray().tolist() == [[1, 0, 0], [1, 3, 0], [1, 0, 1]]
+        assert made.rows().tolist() == [1, 4, 2]
+        assert made.norms() == pytest.approx([1, math.sqrt(10), math.sqrt(2)])
+        assert made.answer("rows") == pytest.approx([3 / 7, 3 / 7, 1 / 7])
+        assert made.answer("users") == pytest.approx([(1 + 1 / 4 + 1 / 2) / 3, 1 / 4, 1 / 6])
+        assert made.within([0, 1, 2, 3, 5]).answer("rows") == pytest.approx([0, 3 / 7, 0, 3 / 7, 1 / 7])
+
+
+def test_a_sampled_row_is_one_of_the_users_own(tuned):
+    made = tuned.Contributions.of(table_of((1, 4), (1, 4), (1, 4), (1, 6), (2, 5), (3, 6), (3, 4)))
+    rng = np.random.default_rng(3)
+    drawn = np.array([made.sampled(rng) for _ in range(4000)])
+    for user, items in enumerate(({0, 2}, {1}, {0, 2})):
+        assert set(drawn[:, user]) == items
+    # Three of four rows: the share errs by 0.0068, and the seed is fixed.
+    assert (drawn[:, 0] == 0).mean() == pytest.approx(0.75, abs=0.035)
+
+
+@pytest.mark.parametrize("weight", ["rows", "users"])
+def test_the_oracle_takes_the_cap_of_least_mean_error(tuned, weight):
+    crowd = Crowd(users=300, rows=20, items=6, tail=1.0, seed=5)
+    table = tuned.Contributions.of(crowd.table()).within(crowd.item_names())
+    oracle = tuned.Oracle(weight, 1.0, 1e-6, np.random.default_rng(1))
+    for _ in range(3):
+        oracle.add(table, table.answer(weight))
+    best = oracle.best()
+    assert list(best) == list(tuned.BASELINES)
+    for name, one in best.items():
+        assert 0 < one.mean < 2
+        means = np.mean(oracle._errors[name], axis=0)
+        assert one.mean == means.min()
+        if one.cap is not None:
+            assert oracle._caps[name][means.argmin()] == one.cap
+    assert (best["laplace"].cap is None) == (weight == "users")
+
+
+def test_the_oracle_adds_the_noise_that_it_should(tuned):
+    """Over many items with 100 users each: |noise| has the mean 1/epsilon (Laplace) or sqrt(2/pi)/mu (Gaussian)."""
+    k = 2_000
+    rows = np.arange(100 * k)
+    counts = sparse.csr_matrix((np.ones(100 * k), (rows, rows % k)), shape=(100 * k, k))
+    oracle = tuned.Oracle("rows", 0.5, 1e-6, np.random.default_rng(4))
+    oracle.add(tuned.Contributions(counts, list(range(k))), np.full(k, 1 / k))
+    best = {name: 100 * one.mean for name, one in oracle.best().items()}
+    # The mean of k values errs by at most 2.3%, and the seed is fixed.
+    assert best["laplace"] == pytest.approx(1 / 0.5, rel=0.12)
+    assert best["sample-one"] == pytest.approx(1 / 0.5, rel=0.12)
+    assert best["gaussian"] == pytest.approx(math.sqrt(2 / math.pi) / gaussian_mu(0.5, 1e-6), rel=0.12)
+
+
+def test_accuracy_from_end_to_end(accuracy, tmp_path, capsys):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    Crowd(users=60, rows=5, items=4, tail=0.5, seed=1).write(folder / "some_words.parquet")
+    pa.parquet.write_table(pa.table({"item": [0], "label": ["a"]}), folder / "some_words.vocab.parquet")
+    files = ["--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.png")]
+    accuracy.main(["--tables", str(folder), "--only", "some_words", "--repeat", "2", *files])
+    header, first, second, *notes = capsys.readouterr().out.splitlines()
+    for column in accuracy.COLUMNS:
+        assert column in header
+    assert first.split()[:3] == ["some_words", "rows", "-"]
+    assert second.split()[:3] == ["some_words", "users", "-"]
+    assert "mean of 2" in notes[0]
+    document = json.loads((tmp_path / "a.json").read_text())
+    lines = document["lines"]
+    assert [line["weight"] for line in lines] == ["rows", "users"]
+    for line in lines:
+        assert line["users"] == 60
+        assert line["auto"] == pytest.approx(np.mean(line["all_auto"]))
+        assert line["auto_max"] == max(line["all_auto"])
+        assert sum(line["branches"].values()) == 2
+        best = min(one["mean"] for one in line["tuned"].values())
+        assert line["to_best"] == pytest.approx(line["auto"] / best)
+        assert line["must"] == pytest.approx(1.15 * best)
+        assert line["aim"] == pytest.approx(best / 1.5)
+        assert line["must_verdict"] == ("PASS" if line["auto"] <= line["must"] else "MISS")
+        assert line["to_floor"] is None
+        assert line["own_error"] == pytest.approx(line["auto"])
+    assert (tmp_path / "a.png").stat().st_size > 5_000
+
+
+def test_synthetic_tables_are_fresh_and_have_a_floor(accuracy):
+    load = accuracy.synthetic("tiny", Crowd(users=30, rows=4, items=5), accuracy.Goal(must=2.0, aim_of_floor=1.0))
+    first, second = load.table(0), load.table(1)
+    assert not first.source.equals(second.source)
+    assert first.source.equals(load.table(0).source)
+    assert len(first.truth) == len(first.contributions.items) == 5
+    line = accuracy.measure(load, repeat=2)
+    assert line.floor == pytest.approx(
+        (np.abs(first.own - first.truth).sum() + np.abs(second.own - second.truth).sum()) / 2
+    )
+    assert line.to_floor == pytest.approx(line.auto / line.floor)
+    assert (line.must, line.must_verdict) == (2.0, "PASS")
+    assert line.aim == pytest.approx(line.floor)
+
+
+def test_goals(accuracy, tuned):
+    best = {
+        name: tuned.Tuned(name, None, mean, 0.0) for name, mean in zip(tuned.BASELINES, (0.3, 0.2, 0.5), strict=True)
+    }
+    assert accuracy.Goal(must=0.05, must_of_best=1 / 5, aim_of_floor=1.5).limits(0.02, best) == pytest.approx(
+        (0.04, 0.03)
+    )
+    assert accuracy.Goal(must_of_laplace=1.0, aim=0.1).limits(0.02, best) == (0.3, 0.1)
+    assert set(accuracy.SYNTHETIC) == {"W1", "W2", "W3", "W4", "W5", "few"}
+
+
+@pytest.mark.parametrize("arguments", [["--repeat", "0"], ["--tables", "no such folder"], ["--only", "nothing"]])
+def test_accuracy_refuses(accuracy, arguments):
+    with pytest.raises(SystemExit):
+        accuracy.main(arguments)
+
+
+def test_users_needed_from_end_to_end(users_needed, tmp_path, capsys):
+    size = ["--items", "3", "--alpha", "0.5", "--rows", "4", "--rows", "16", "--repeat", "1", "--quick"]
+    files = ["--json", str(tmp_path / "u.json"), "--plot", str(tmp_path / "u.png")]
+    users_needed.main([*size, *files])
+    header, first, second, *_ = capsys.readouterr().out.splitlines()
+    for column in users_needed.COLUMNS:
+        assert column in header
+    assert (first.split()[0], second.split()[0]) == ("4", "16")
+    document = json.loads((tmp_path / "u.json").read_text())
+    for line in document["lines"]:
+        assert line["order_of_bound"] == pytest.approx(3 / (line["rows"] * 0.25) + 3 / (0.5 * (1 + 1e-6)))
+        for name in ("no_privacy", "auto", "laplace", "gaussian"):
+            assert line[name]["users"] >= 1
+            assert line[name]["more"] or line[name]["error"] <= 0.5
+    assert (tmp_path / "u.png").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize("guess", [1, 40, 1_000, 100_000])
+@pytest.mark.parametrize("needed", [1, 2, 37, 999])
+def test_the_search_finds_what_is_needed(users_needed, guess, needed):
+    tried = []
+
+    def mean_error(users):
+        tried.append(users)
+        return 0.1 * needed / users
+
+    found = users_needed.search(mean_error, 0.1, guess=guess, step=1.05, most=10**6)
+    assert needed <= found.users <= max(needed, 1.05 * needed)
+    assert found.error <= 0.1
+    assert not found.more
+    assert len(set(tried)) == len(tried) <= 30
+
+
+def test_the_search_says_where_it_gave_up(users_needed):
+    found = users_needed.search(lambda users: 1.0, 0.1, guess=10, step=1.05, most=500)
+    assert (found.users, found.more) == (500, True)
+    assert users_needed.users(found) == "> 500"
