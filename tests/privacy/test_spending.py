@@ -1,0 +1,160 @@
+"""A release's budget: nothing is drawn that is not affordable, recorded and, where need be, set aside in time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from crowdgram.errors import PrivacyViolation
+from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, epsilon_spent, noise
+
+SUMS = np.array([5, 0, 7])
+ADD_REMOVE = Guarantee(1.0, 1e-6)
+REPLACE = Guarantee(1.0, 1e-6, Adjacency.REPLACE)
+BOUND = 2**20
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    """The door to randomness, closed: whatever draws noise fails the test."""
+
+    def fail(*_):
+        pytest.fail("noise was drawn for what is not affordable")
+
+    monkeypatch.setattr(noise, "add_discrete_laplace", fail)
+    monkeypatch.setattr(noise, "add_discrete_gaussian", fail)
+
+
+def test_every_draw_is_recorded():
+    spending = Spending(ADD_REMOVE)
+    noisy, event = spending.laplace("one", SUMS, bound=BOUND, epsilon=0.25)
+    assert noisy.shape == SUMS.shape
+    assert event == LaplaceEvent("one", BOUND, BOUND / 0.25, 3)
+    _, second = spending.gaussian("two", SUMS, bound=BOUND, mu=0.1)
+    assert isinstance(second, GaussianEvent)
+    assert second.dimension == 3
+    assert spending.events == (event, second)
+
+
+@pytest.mark.parametrize(("guarantee", "l1", "l2", "l2_positive"), [(ADD_REMOVE, 1, 1, 1), (REPLACE, 2, 2, math.sqrt(2))])
+def test_adjacency_turns_bounds_into_sensitivities(guarantee, l1, l2, l2_positive):
+    spending = Spending(guarantee)
+    assert spending.laplace("a", SUMS, bound=BOUND, epsilon=0.1)[1].sensitivity == l1 * BOUND
+    assert spending.gaussian("b", SUMS, bound=BOUND, mu=0.01)[1].sensitivity == l2 * BOUND
+    positive = spending.gaussian("c", SUMS, bound=BOUND, mu=0.01, non_negative=True)[1].sensitivity
+    assert l2_positive * BOUND <= positive <= l2_positive * BOUND * (1 + 1e-14)
+    # sqrt(2) is rounded up: squared in exact integers, it is no less than 2.
+    numerator, denominator = positive.as_integer_ratio()
+    assert numerator**2 >= (2 if guarantee is REPLACE else 1) * (BOUND * denominator) ** 2
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("mu", [0.9, 5.0])
+def test_gaussian_overspending_is_refused_before_noise_is_drawn(no_noise, adjacency, mu):
+    spending = Spending(Guarantee(1.0, 1e-6, adjacency))
+    with pytest.raises(PrivacyViolation):
+        spending.gaussian("too much", SUMS, bound=BOUND, mu=mu)
+    assert spending.events == ()
+
+
+def test_laplace_overspending_is_refused_before_noise_is_drawn(no_noise):
+    spending = Spending(Guarantee(1.0))
+    with pytest.raises(PrivacyViolation):
+        spending.laplace("too much", SUMS, bound=BOUND, epsilon=1.0 + 1e-12)
+    assert spending.events == ()
+
+
+def test_the_last_straw_is_refused(monkeypatch):
+    spending = Spending(Guarantee(1.0))
+    spending.laplace("one", SUMS, bound=BOUND, epsilon=0.75)
+    spending.laplace("two", SUMS, bound=BOUND, epsilon=spending.remaining_epsilon())
+    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(PrivacyViolation):
+        spending.laplace("three", SUMS, bound=BOUND, epsilon=1e-6)
+    assert len(spending.events) == 2
+
+
+def test_noise_is_drawn_when_it_is_affordable(monkeypatch):
+    """The fixture above is a real obstacle: what may be spent runs into it."""
+    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        Spending(ADD_REMOVE).laplace("one", SUMS, bound=BOUND, epsilon=0.1)
+
+
+def test_reserving_after_the_first_event_is_refused():
+    spending = Spending(ADD_REMOVE)
+    spending.laplace("one", SUMS, bound=BOUND, epsilon=0.1)
+    with pytest.raises(PrivacyViolation, match="reserve before"):
+        spending.reserve("late", bound=BOUND, epsilon=0.1)
+
+
+@pytest.mark.parametrize(("bound", "epsilon"), [(BOUND, 0.1 + 1e-9), (BOUND, 0.5), (2 * BOUND, 0.1)])
+def test_more_than_was_reserved_is_refused(no_noise, bound, epsilon):
+    spending = Spending(ADD_REMOVE)
+    spending.reserve("look", bound=BOUND, epsilon=0.1)
+    with pytest.raises(PrivacyViolation, match="reserved"):
+        spending.laplace("look", SUMS, bound=bound, epsilon=epsilon)
+
+
+def test_a_reserve_serves_once(monkeypatch):
+    spending = Spending(ADD_REMOVE)
+    spending.reserve("look", bound=BOUND, epsilon=0.1)
+    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.05)  # less is fine
+    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(PrivacyViolation, match="reserved"):
+        spending.laplace("look", SUMS, bound=BOUND, epsilon=0.05)
+
+
+def test_a_reserve_for_laplace_noise_is_not_for_gaussian(no_noise):
+    spending = Spending(ADD_REMOVE)
+    spending.reserve("look", bound=BOUND, epsilon=0.1)
+    with pytest.raises(PrivacyViolation, match="reserved"):
+        spending.gaussian("look", SUMS, bound=BOUND, mu=0.001)
+
+
+def test_gaussian_rounds_reckon_with_all_of_the_reserve():
+    plain, used, unused = Spending(ADD_REMOVE), Spending(ADD_REMOVE), Spending(ADD_REMOVE)
+    for spending in (used, unused):
+        spending.reserve("look", bound=BOUND, epsilon=0.1)
+    used.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
+    assert unused.remaining_mu(3) == used.remaining_mu(3) < plain.remaining_mu(3)
+
+
+def test_a_gaussian_round_may_not_use_the_reserve(no_noise):
+    """What a path that skips the reserve could afford by itself is refused all the same."""
+    spending = Spending(ADD_REMOVE)
+    spending.reserve("look", bound=BOUND, epsilon=0.3)
+    alone = Spending(ADD_REMOVE).remaining_mu(3)
+    with pytest.raises(PrivacyViolation):
+        spending.gaussian("round", SUMS, bound=BOUND, mu=alone)
+
+
+def test_what_is_left_of_mu_can_be_spent_in_shares():
+    spending = Spending(REPLACE)
+    spending.reserve("look", bound=BOUND, epsilon=0.02)
+    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
+    mu = spending.remaining_mu(100)
+    for share in (0.03, 0.15, 0.82):
+        spending.gaussian(f"round of {share}", SUMS, bound=BOUND, mu=mu * math.sqrt(share))
+    assert spending.settled() == REPLACE
+    assert epsilon_spent(spending.events, 1e-6) == pytest.approx(1.0, abs=1e-6)
+    assert epsilon_spent(spending.events, 1e-6) <= 1.0
+
+
+def test_a_pure_finish_spends_what_the_reserve_did_not():
+    spending = Spending(ADD_REMOVE)
+    spending.reserve("look", bound=BOUND, epsilon=0.3)
+    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.125)
+    assert spending.remaining_epsilon() == pytest.approx(0.875, abs=1e-12)
+    spending.laplace("rest", SUMS, bound=BOUND, epsilon=spending.remaining_epsilon())
+    assert epsilon_spent(spending.events, 0.0) <= 1.0
+    assert spending.settled() == ADD_REMOVE
+
+
+def test_settling_looks_at_the_events_again():
+    spending = Spending(ADD_REMOVE)
+    spending._events.append(LaplaceEvent("slipped in", BOUND, BOUND / 2.0, 1))
+    with pytest.raises(PrivacyViolation):
+        spending.settled()
