@@ -352,7 +352,7 @@ def plot(lines: Sequence[Line], file: Path) -> None:
     for place, line in enumerate(lines):
         ratio = 1 / line.to_best
         ax.annotate(
-            f"{ratio:.1f}x" if ratio < 9.95 else f"{ratio:.0f}x",
+            f"{ratio:.2f}x" if ratio < 1 else f"{ratio:.1f}x" if ratio < 9.95 else f"{ratio:.0f}x",
             (1.01, place),
             xycoords=("axes fraction", "data"),
             va="center",

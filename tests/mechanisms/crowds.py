@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from crowdgram.mechanisms import MECHANISMS, Estimate, Request
-from crowdgram.privacy import Adjacency, Event, Guarantee, Spending, check
+from crowdgram.privacy import Adjacency, Guarantee, Spending, check
 from crowdgram.synth import Crowd
 from crowdgram.tables import count_rows, open_rows, read_domain
 
@@ -38,8 +38,15 @@ def counted(table, items):
 @dataclass(frozen=True)
 class Made:
     estimate: Estimate
-    events: tuple[Event, ...]
-    guarantee: Guarantee
+    spending: Spending
+
+    @property
+    def events(self):
+        return self.spending.events
+
+    @property
+    def guarantee(self):
+        return self.spending.guarantee
 
     def spent_on(self, start):
         return [event for event in self.events if event.purpose.startswith(start)]
@@ -59,7 +66,8 @@ def run(
     spending = Spending(Guarantee(epsilon, delta, Adjacency.parse(adjacency)))
     request = Request(weight, max_rows_per_user, rounds, lambda _: None)
     estimate = MECHANISMS[mechanism](counts, spending, request)
-    return Made(estimate, spending.events, spending.settled())
+    spending.settled()
+    return Made(estimate, spending)
 
 
 def run_on(crowd, mechanism="auto", **more):

@@ -65,7 +65,7 @@ def test_equal_weights_need_no_rows():
 def test_looks_cost_what_was_set_aside():
     spending = Spending(Guarantee(2.0, 1e-6))
     reserve_profile(spending, rows=True)
-    with counted(MIDDLE.table(), 4) as counts:
+    with counted(FEW.table(), 4) as counts:
         buy_profile(counts, spending, equal=False, row_cap=None)
     for event, share in zip(spending.events, [FIRST_LOOK, SECOND_LOOK] * 2, strict=True):
         assert event.sensitivity == HISTOGRAM_UNIT

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Crowding", "near", "spread_out", "unimodal", "visible"]
+__all__ = ["Crowding", "grown", "near", "spread_out", "unimodal", "visible"]
 
 Floats = npt.NDArray[np.float64]
 
 WINDOWS = (1, 2, 4, 8)
+GROW = 2.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,25 @@ def visible(bins: Floats, deviation: float, threshold: float) -> Floats:
                 found[first : first + width] = True
         keep = found
     return np.where(keep, np.maximum(bins, 0.0), 0.0)
+
+
+def grown(bins: Floats, seen: Floats, deviation: float) -> Floats:
+    """`seen`, and from its ends outwards as many bins as go on standing out, by a lower bar: next to real bins, real
+    ones are likely.
+
+    A bin joins if it, or it and the next one together, exceed GROW standard deviations.
+    """
+    keep = seen > 0
+    for step in (1, -1):
+        where = np.nonzero(keep)[0]
+        place = int(where.max() if step == 1 else where.min()) + step
+        while 0 <= place < len(bins):
+            after = bins[place + step] if 0 <= place + step < len(bins) else 0.0
+            if bins[place] <= GROW * deviation and bins[place] + after <= GROW * deviation * np.sqrt(2):
+                break
+            keep[place] = True
+            place += step
+    return np.where(keep, np.maximum(bins, 1e-9), 0.0)
 
 
 def unimodal(bins: Floats) -> Floats:

@@ -8,21 +8,25 @@ first and again, dearer, only where the first look showed too little: a large cr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..privacy import Spending
 from ..tables import ROW_LIMIT, UNIT, Centre, Counts, distances, rows_histogram
-from .histograms import Crowding, near, spread_out, unimodal, visible
+from .histograms import Crowding, grown, near, spread_out, unimodal, visible
 
 __all__ = ["HISTOGRAM_UNIT", "ROW_EDGES", "Profile", "RowProfile", "buy_profile", "buy_rows", "reserve_profile"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+FINE_ROW_EDGES: tuple[int, ...] = tuple(sorted({round(2 ** (j / 4)) for j in range(81)}))
 ROW_EDGES: tuple[int, ...] = tuple(sorted({round(2 ** (j / 2)) for j in range(41)}))
-"""1, 2, 3, 4, 6, 8, 11, 16, ... up to ROW_LIMIT, where every user ends."""
+"""1, 2, 3, 4, 6, 8, 11, 16, ... up to ROW_LIMIT, where every user ends; and the same with steps half as large, for
+crowds that fill them.
+"""
 
 CONCENTRATION_EDGES = 2.0 ** (-np.arange(0, 11, 0.5)[::-1])
 
@@ -41,19 +45,23 @@ there.
 """
 
 assert ROW_EDGES[-1] == ROW_LIMIT
+assert set(ROW_EDGES) <= set(FINE_ROW_EDGES)
 
 
 @dataclass(frozen=True)
 class RowProfile:
-    """Noisy numbers of users by rows: `users[j]` of them with about `rows[j]` rows. Bins lost in the noise are zero."""
+    """Noisy numbers of users by rows: `users[j]` of them with about `rows[j]` rows, at most `edges[j]`. Bins lost
+    in the noise are zero.
+    """
 
     users: Floats
     rows: Floats
+    edges: tuple[int, ...]
 
     @property
     def largest(self) -> int:
         """The upper edge of the last bin that is not empty."""
-        return ROW_EDGES[int(np.nonzero(self.users)[0].max())]
+        return self.edges[int(np.nonzero(self.users)[0].max())]
 
 
 @dataclass(frozen=True)
@@ -134,14 +142,31 @@ def reserve_profile(spending: Spending, *, rows: bool) -> None:
 
 
 def buy_rows(counts: Counts, spending: Spending) -> RowProfile | None:
-    """Users by rows; None if nothing stands out of the noise."""
-    noisy, deviation = _two_looks(rows_histogram(counts, ROW_EDGES), spending, ROWS_PURPOSE)
+    """Users by rows; None if nothing stands out of the noise.
+
+    The first look is at fine bins. If they are lost in the noise, the second is at bins twice as wide, which hold
+    more users each.
+    """
+    fine = rows_histogram(counts, FINE_ROW_EDGES)
+    wide = np.searchsorted(ROW_EDGES, FINE_ROW_EDGES)  # the wide bin that each fine one lies in
+    (_, first), (_, second) = _LOOKS
+    noisy, deviation = _look(fine, spending, f"{ROWS_PURPOSE}, {_LOOKS[0][0]}", first)
+    edges = FINE_ROW_EDGES
+    if not _is_enough(noisy, deviation):
+        again, finer = _look(_merged(fine, wide), spending, f"{ROWS_PURPOSE}, {_LOOKS[1][0]}", second)
+        deviations = deviation * np.sqrt(np.bincount(wide))
+        noisy, edges = (
+            (_merged(noisy, wide) * deviations**-2 + again * finer**-2) / (deviations**-2 + finer**-2),
+            ROW_EDGES,
+        )
+        deviation = finer
     seen = visible(noisy, deviation, THRESHOLD)
     if not seen.any():
         return None
-    edges = np.array(ROW_EDGES, dtype=np.float64)
-    smallest = np.concatenate([[1.0], edges[:-1] + 1])
-    return RowProfile(near(unimodal(noisy), seen, 2), np.sqrt(smallest * edges))
+    upper = np.array(edges, dtype=np.float64)
+    smallest = np.concatenate([[1.0], upper[:-1] + 1])
+    users = near(unimodal(noisy), grown(noisy, seen, deviation), 1)
+    return RowProfile(users, np.sqrt(smallest * upper), edges)
 
 
 def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int | None) -> tuple[Profile, Crowding]:
@@ -165,7 +190,7 @@ def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int
     loose = seen if blind else near(unimodal(noisy), seen, 4)
     users = float(loose.sum())
     if not equal and row_cap is not None:
-        rows = RowProfile(np.array([users]), np.array([float(row_cap)]))
+        rows = RowProfile(np.array([users]), np.array([float(row_cap)]), (row_cap,))
     if rows is not None:
         users = float(rows.users.sum())
     profile = Profile(
@@ -184,19 +209,32 @@ _LOOKS = (("first look", FIRST_LOOK), ("second look", SECOND_LOOK))
 
 def _two_looks(histogram: Integers, spending: Spending, purpose: str) -> tuple[Floats, float]:
     """Noisy numbers of users and their standard deviation: one look, and a second where that shows too little."""
-    total, weight = np.zeros(len(histogram)), 0.0
-    for look, share in _LOOKS:
-        epsilon = share * spending.guarantee.epsilon
-        noisy, event = spending.laplace(
-            f"{purpose}, {look}", histogram * HISTOGRAM_UNIT, bound=HISTOGRAM_UNIT, epsilon=epsilon
-        )
-        precision = HISTOGRAM_UNIT**2 / (2 * event.scale**2)
-        total += precision * noisy / HISTOGRAM_UNIT
-        weight += precision
-        average, deviation = total / weight, weight**-0.5
-        if visible(average, deviation, THRESHOLD).sum() >= ENOUGH * deviation:
-            break
-    return average, float(deviation)
+    (first_name, first), (second_name, second) = _LOOKS
+    noisy, deviation = _look(histogram, spending, f"{purpose}, {first_name}", first)
+    if not _is_enough(noisy, deviation):
+        again, finer = _look(histogram, spending, f"{purpose}, {second_name}", second)
+        precision = deviation**-2 + finer**-2
+        noisy, deviation = (noisy * deviation**-2 + again * finer**-2) / precision, precision**-0.5
+    return noisy, deviation
+
+
+def _look(histogram: Integers, spending: Spending, purpose: str, share: float) -> tuple[Floats, float]:
+    """One noisy look at a histogram of users, for a share of epsilon."""
+    noisy, event = spending.laplace(
+        purpose, histogram * HISTOGRAM_UNIT, bound=HISTOGRAM_UNIT, epsilon=share * spending.guarantee.epsilon
+    )
+    return noisy / HISTOGRAM_UNIT, float(np.sqrt(2) * event.scale / HISTOGRAM_UNIT)
+
+
+def _is_enough(noisy: Floats, deviation: float) -> bool:
+    return bool(visible(noisy, deviation, THRESHOLD).sum() >= ENOUGH * deviation)
+
+
+def _merged(bins: Any, wide: Any) -> Any:
+    """Sums of fine bins by the wide bin that they lie in, in the type of the bins."""
+    merged = np.zeros(int(wide.max()) + 1, dtype=bins.dtype)
+    np.add.at(merged, wide, bins)
+    return merged
 
 
 def _crowding(bins: Floats) -> Crowding:

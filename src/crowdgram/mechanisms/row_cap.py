@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .cost import DISAGREEMENT, reweighting
-from .profile import ROW_EDGES, RowProfile
+from .profile import RowProfile
 
 __all__ = ["CapCost", "best_row_cap"]
-
-from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ def best_row_cap(profile: RowProfile, noise: float) -> CapCost:
     M); TV(M) is the total variation between the users' shares of all rows before and after the cap. Post-processing
     of the noisy profile.
     """
-    caps = np.array(ROW_EDGES, dtype=np.float64)
+    caps = np.array(profile.edges, dtype=np.float64)
     after = profile.users * np.minimum(profile.rows, caps[:, None])
     bias = 2 * DISAGREEMENT * reweighting(profile.users * profile.rows, after)
     costs = noise * caps / after.sum(axis=1) + bias
     # Among equals the largest: where all users have as many rows, any smaller cap costs the same, and keeps less.
     best = int(np.nonzero(costs <= costs.min() * (1 + 1e-9))[0].max())
-    return CapCost(ROW_EDGES[best], float(costs[best]), float(bias[best]))
+    return CapCost(profile.edges[best], float(costs[best]), float(bias[best]))

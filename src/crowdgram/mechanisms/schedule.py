@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 __all__ = ["Outlook", "next_share", "reachable"]
 
@@ -36,17 +35,20 @@ class Outlook:
     power: float
 
 
+AHEAD = 6
+"""Rounds looked ahead: every one multiplies the work by the length of the menu, and the first few decide."""
+
+
 def next_share(outlook: Outlook, left: float, rounds: int) -> float:
     """The share of `left` to spend on the next of at most `rounds` rounds; 1 means that it is the last."""
-    return _best(outlook.own, outlook.error, outlook.contraction, outlook.power, left, rounds)[1]
+    return _best(outlook.own, outlook.error, outlook.contraction, outlook.power, left, min(rounds, AHEAD))[1]
 
 
 def reachable(outlook: Outlook, rounds: int) -> float:
     """The noise that a whole budget can reach, relative to one round with all of it and radius 1."""
-    return _best(outlook.own, outlook.error, outlook.contraction, outlook.power, 1.0, rounds)[0]
+    return _best(outlook.own, outlook.error, outlook.contraction, outlook.power, 1.0, min(rounds, AHEAD))[0]
 
 
-@lru_cache(maxsize=100_000)
 def _best(own: float, error: float, contraction: float, power: float, left: float, rounds: int) -> tuple[float, float]:
     """The smallest noise that can be reached (per unit of budget and mass), and the share that starts towards it."""
     radius = math.hypot(own, error)

@@ -1,0 +1,133 @@
+"""The choice between plain noise and rounds, and what each of them spends.
+
+Crowds are made so that the choice is clear; where a profile's noise could still upset it, once in five hundred
+releases, the majority of three decides: one false alarm in 80,000.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from crowdgram.privacy import GaussianEvent, LaplaceEvent, epsilon_spent
+from crowdgram.synth import Crowd
+
+from .crowds import answers, assert_valid, counted, run, run_on
+
+ALIKE = Crowd(users=4000, rows=100, items=200, seed=1)
+"""Identical users with many rows: rounds pay."""
+SINGLE = Crowd(users=20_000, rows=5, items=12, differ=0.999, seed=2)
+"""Users with one item each: nothing to centre."""
+EVERY_WAY = list(itertools.product(["rows", "users"], ["add-remove", "replace"]))
+
+
+def is_laplace(made):
+    return made.estimate.parameters.get("branch") == "laplace"
+
+
+def majority(verdicts):
+    return sum(verdicts) >= 2
+
+
+@pytest.mark.parametrize(("weight", "adjacency"), EVERY_WAY)
+def test_users_who_agree_get_rounds(weight, adjacency):
+    with counted(ALIKE.table(), 200) as counts:
+        made = [run(counts, weight=weight, adjacency=adjacency) for _ in range(3)]
+    for one in made:
+        assert_valid(one, 200)
+    assert majority([not is_laplace(one) for one in made])
+
+
+@pytest.mark.parametrize(("weight", "adjacency"), EVERY_WAY)
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_users_with_one_item_each_get_laplace_noise(weight, adjacency, delta):
+    with counted(SINGLE.table(), 12) as counts:
+        made = [run(counts, weight=weight, adjacency=adjacency, delta=delta) for _ in range(3)]
+    for one in made:
+        assert_valid(one, 12)
+    assert majority([is_laplace(one) for one in made])
+    for one in made:
+        if is_laplace(one):
+            assert all(isinstance(event, LaplaceEvent) for event in one.events)
+            assert epsilon_spent(one.events, 0.0) == pytest.approx(1.0, abs=1e-12)
+            assert epsilon_spent(one.events, 0.0) <= 1.0
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "adaptive"])
+@pytest.mark.parametrize(("weight", "adjacency"), EVERY_WAY)
+@pytest.mark.parametrize("epsilon", [0.3, 4.0])
+def test_rounds_spend_all_that_the_reserve_leaves(mechanism, weight, adjacency, epsilon):
+    crowd = Crowd(users=3000, rows=60, items=40, seed=3)
+    made = run_on(crowd, mechanism, weight=weight, adjacency=adjacency, epsilon=epsilon)
+    assert_valid(made, 40)
+    assert epsilon_spent(made.events, 1e-6) <= epsilon
+    if any(isinstance(event, GaussianEvent) for event in made.events):
+        whole = epsilon_spent(made.spending._committed(), 1e-6)
+        assert whole <= epsilon
+        assert whole == pytest.approx(epsilon, rel=1e-6)
+    else:
+        assert epsilon_spent(made.events, 0.0) == pytest.approx(epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "adaptive"])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_a_pure_budget_is_spent_purely(mechanism, adjacency):
+    made = run_on(Crowd(users=3000, rows=60, items=40, seed=3), mechanism, delta=0.0, adjacency=adjacency)
+    assert_valid(made, 40)
+    assert all(isinstance(event, LaplaceEvent) for event in made.events)
+    assert 1 - 1e-8 <= epsilon_spent(made.events, 0.0) <= 1.0
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 5])
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_as_many_rounds_as_were_asked_for(rounds, delta):
+    made = run_on(Crowd(users=2000, rows=30, items=10, seed=3), "adaptive", rounds=rounds, delta=delta)
+    assert_valid(made, 10)
+    assert made.estimate.parameters["rounds"] == rounds
+    assert len(made.spent_on("round 1")) == 1
+    assert len([e for e in made.events if "deviations" in e.purpose]) == rounds - 1
+    assert len([e for e in made.events if "total weight" in e.purpose]) == rounds - 1
+
+
+def test_each_round_is_asked_about_every_item():
+    made = run_on(ALIKE, "adaptive")
+    for event in made.events:
+        if "by item" in event.purpose:
+            assert event.dimension == 200
+
+
+def test_rounds_beat_plain_noise_where_users_agree():
+    """Measured means: 0.041 and 0.41. A factor of two would be missed once in far more than a million."""
+    truth = answers(ALIKE.table(), 200)["rows"]
+    with counted(ALIKE.table(), 200) as counts:
+        errors = {
+            name: [np.abs(run(counts, name, max_rows_per_user=100).estimate.probabilities - truth).sum() for _ in "abc"]
+            for name in ("adaptive", "laplace", "gaussian")
+        }
+    ours = np.mean(errors["adaptive"])
+    assert ours < 0.5 * np.mean(errors["laplace"])
+    assert ours < 0.5 * np.mean(errors["gaussian"])
+
+
+def test_a_cap_that_is_given_is_kept():
+    made = run_on(Crowd(users=2000, rows=30, items=10, seed=3), "adaptive", max_rows_per_user=17)
+    assert made.estimate.parameters["max_rows_per_user"] == 17
+
+
+def test_the_first_estimate_is_cheap_and_bought_at_most_once():
+    made = run_on(Crowd(users=3000, rows=60, items=40, seed=3))
+    probes = made.spent_on("first estimate")
+    assert len(probes) <= 1
+    for event in probes:
+        assert event.sensitivity / event.scale <= 0.025 * (1 + 1e-12)
+
+
+def test_sampling_errors_shrink_with_the_crowd():
+    """Ten times the users, a third of the sampling error; what users differ by is found within a factor of two."""
+    small, large = (
+        run_on(Crowd(users=users, rows=20, items=8, differ=0.3, seed=5)).estimate for users in (3000, 30_000)
+    )
+    ratio = np.median(small.sampling_errors / large.sampling_errors)
+    assert 1.6 < ratio < 6.4
