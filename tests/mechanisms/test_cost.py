@@ -34,7 +34,9 @@ def test_clipping_everybody_alike_costs_no_bias(before, factor):
     assert reweighting(before, before * factor) == pytest.approx(0, abs=1e-12)
 
 
-@given(npst.arrays(np.float64, 6, elements=st.floats(1e-3, 1e3)), npst.arrays(np.float64, 6, elements=st.floats(0.01, 1)))
+@given(
+    npst.arrays(np.float64, 6, elements=st.floats(1e-3, 1e3)), npst.arrays(np.float64, 6, elements=st.floats(0.01, 1))
+)
 def test_reweighting_is_a_total_variation(before, kept):
     moved = reweighting(before, before * kept)
     assert 0 <= moved <= 1

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import stats
 
-from crowdgram.mechanisms.histograms import Crowding, near, spread_out, unimodal, visible
-from crowdgram.mechanisms.profile import CONCENTRATION_EDGES, ROW_EDGES, THRESHOLD
+from crowdgram.mechanisms.histograms import Crowding, grown, near, spread_out, unimodal, visible
+from crowdgram.mechanisms.profile import CONCENTRATION_EDGES, FINE_ROW_EDGES, ROW_EDGES, THRESHOLD
 from crowdgram.mechanisms.rounds import LOOK_EDGES, LOOK_THRESHOLD
 
 bins_of = npst.arrays(np.float64, st.integers(1, 9), elements=st.integers(-20, 40).map(float))
@@ -27,6 +27,7 @@ def false_alarms(draw, bins, threshold, times):
     ("shape", "bins", "threshold", "rate"),
     [
         ("laplace", len(ROW_EDGES), THRESHOLD, 1 / 200),
+        ("laplace", len(FINE_ROW_EDGES), THRESHOLD, 1 / 100),
         ("laplace", len(CONCENTRATION_EDGES), THRESHOLD, 1 / 200),
         ("laplace", len(LOOK_EDGES), LOOK_THRESHOLD["laplace"], 1 / 200),
         ("gaussian", len(LOOK_EDGES), LOOK_THRESHOLD["gaussian"], 1 / 200),
@@ -104,6 +105,15 @@ def test_near_keeps_what_is_about_the_seen():
     assert near(bins, seen, 0).tolist() == [0, 0, 0, 0, 5, 6, 0, 0, 0, 0]
     seen[0] = 1
     assert near(bins, seen, 2).tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 0, 0]
+
+
+def test_growing_goes_on_while_bins_stand_out():
+    bins = np.array([5.0, 0.0, 1.0, 3.0, 20.0, 1.9, 1.9, 0.0, 0.0, 9.0])
+    seen = np.where(bins == 20, bins, 0)
+    # 3 stands out, 1 does not even with 0; 1.9 and 1.9 do together; the far 9 is not beside anything real.
+    assert np.nonzero(grown(bins, seen, 1.0))[0].tolist() == [3, 4, 5]
+    assert np.nonzero(grown(bins, seen, 100.0))[0].tolist() == [4]
+    assert grown(np.array([9.0, 9.0]), np.array([9.0, 0.0]), 1.0).tolist() == [9.0, 9.0]
 
 
 @given(npst.arrays(np.float64, 6, elements=st.floats(0, 1e6)), st.integers(1, 9))

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
+from crowdgram.mechanisms.histograms import Crowding
 from crowdgram.mechanisms.profile import (
+    FINE_ROW_EDGES,
     FIRST_LOOK,
     HISTOGRAM_UNIT,
     ROW_EDGES,
     SECOND_LOOK,
     Profile,
     RowProfile,
+    _merged,
     buy_profile,
     buy_rows,
     reserve_profile,
 )
-from crowdgram.mechanisms.histograms import Crowding
 from crowdgram.privacy import Guarantee, Spending
 from crowdgram.synth import Crowd
 
@@ -119,7 +119,7 @@ def test_no_rows_seen_makes_users_weigh_the_same():
 
 def test_moments_of_masses():
     """Against sums over users, one by one."""
-    rows = RowProfile(np.array([3.0, 1.0]), np.array([2.0, 10.0]))
+    rows = RowProfile(np.array([3.0, 1.0]), np.array([2.0, 10.0]), (2, 10))
     profile = Profile(4.0, 8, False, rows, Crowding(np.array([4.0]), np.array([0.5]), np.ones(1)), False)
     mass = np.array([2 / 8, 2 / 8, 2 / 8, 1.0])
     m = np.array([2, 2, 2, 10])
@@ -134,7 +134,9 @@ def test_moments_of_masses():
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "adaptive"])
-@pytest.mark.parametrize(("more", "bought"), [({}, True), ({"max_rows_per_user": 6}, False), ({"weight": "users"}, False)])
+@pytest.mark.parametrize(
+    ("more", "bought"), [({}, True), ({"max_rows_per_user": 6}, False), ({"weight": "users"}, False)]
+)
 def test_mechanisms_buy_no_rows_that_they_were_told(mechanism, more, bought):
     made = run_on(MIDDLE, mechanism, **more)
     assert bool(made.spent_on("users by rows")) is bought
@@ -145,4 +147,20 @@ def test_edges_double_every_two_steps():
     assert ROW_EDGES[0] == 1
     assert ROW_EDGES[-1] == 2**20
     assert all(b / a <= 2 for a, b in zip(ROW_EDGES, ROW_EDGES[1:], strict=False))
-    assert math.prod(b > a for a, b in zip(ROW_EDGES, ROW_EDGES[1:], strict=False))
+    assert all(b > a for a, b in zip(ROW_EDGES, ROW_EDGES[1:], strict=False))
+    assert set(ROW_EDGES) < set(FINE_ROW_EDGES)
+
+
+def test_a_large_crowd_is_seen_in_fine_bins_and_a_smaller_one_in_wide():
+    for crowd, edges in ((LARGE, FINE_ROW_EDGES), (MIDDLE, ROW_EDGES)):
+        assert profiled(crowd)[0].rows.edges == edges
+
+
+def test_wide_bins_hold_the_users_of_the_fine_ones():
+    fine = np.arange(len(FINE_ROW_EDGES))
+    wide = _merged(fine, np.searchsorted(ROW_EDGES, FINE_ROW_EDGES))
+    assert wide.sum() == fine.sum()
+    low = 0
+    for edge, users in zip(ROW_EDGES, wide, strict=True):
+        assert users == sum(n for n, upper in zip(fine, FINE_ROW_EDGES, strict=True) if low < upper <= edge)
+        low = edge

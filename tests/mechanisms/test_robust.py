@@ -17,7 +17,16 @@ from .crowds import assert_valid, counted, run, run_on, table_of
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 MECHANISMS = ["auto", "adaptive"]
-SIZES = [(1, 1, 2), (1, 1000, 3), (2, 10, 20), (50, 1, 1000), (50, 10, 2), (1000, 10, 3), (1000, 1, 20), (3000, 20, 300)]
+SIZES = [
+    (1, 1, 2),
+    (1, 1000, 3),
+    (2, 10, 20),
+    (50, 1, 1000),
+    (50, 10, 2),
+    (1000, 10, 3),
+    (1000, 1, 20),
+    (3000, 20, 300),
+]
 WAYS = list(itertools.product(["rows", "users"], ["add-remove", "replace"]))
 
 

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from crowdgram.mechanisms.schedule import MENU, Outlook, next_share, reachable
 
-outlooks = st.builds(
-    Outlook, st.floats(1e-4, 1), st.floats(1e-6, 2), st.floats(1e-4, 100), st.sampled_from([0.5, 1.0])
-)
+outlooks = st.builds(Outlook, st.floats(1e-4, 1), st.floats(1e-6, 2), st.floats(1e-4, 100), st.sampled_from([0.5, 1.0]))
 
 
 @settings(deadline=None)

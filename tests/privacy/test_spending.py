@@ -38,7 +38,9 @@ def test_every_draw_is_recorded():
     assert spending.events == (event, second)
 
 
-@pytest.mark.parametrize(("guarantee", "l1", "l2", "l2_positive"), [(ADD_REMOVE, 1, 1, 1), (REPLACE, 2, 2, math.sqrt(2))])
+@pytest.mark.parametrize(
+    ("guarantee", "l1", "l2", "l2_positive"), [(ADD_REMOVE, 1, 1, 1), (REPLACE, 2, 2, math.sqrt(2))]
+)
 def test_adjacency_turns_bounds_into_sensitivities(guarantee, l1, l2, l2_positive):
     spending = Spending(guarantee)
     assert spending.laplace("a", SUMS, bound=BOUND, epsilon=0.1)[1].sensitivity == l1 * BOUND

@@ -16,6 +16,8 @@ Floats = npt.NDArray[np.float64]
 
 WINDOWS = (1, 2, 4, 8)
 GROW = 2.0
+ALONE = 1.4
+"""How much further a group of bins must stand out if it is far from most users."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def visible(bins: Floats, deviation: float, threshold: float) -> Floats:
             if cumulative[first + width] - cumulative[first] > limit and not beside.any():
                 found[first : first + width] = True
         keep = found
-    return np.where(keep, np.maximum(bins, 0.0), 0.0)
+    seen = np.where(keep, np.maximum(bins, 0.0), 0.0)
+    return _without_strays(seen, ALONE * threshold * deviation)
 
 
 def grown(bins: Floats, seen: Floats, deviation: float) -> Floats:
@@ -99,6 +102,20 @@ def spread_out(bins: Floats, edges: Floats, parts: int) -> tuple[Floats, Floats]
     ratio = edges[1] / edges[0]
     inside = ratio ** ((np.arange(parts) + 0.5) / parts - 1)
     return np.repeat(bins / parts, parts), (edges[:, None] * inside[None, :]).ravel()
+
+
+def _without_strays(seen: Floats, limit: float) -> Floats:
+    """Drop groups of bins apart from the fullest group (more than two empty bins between) that do not reach `limit`."""
+    places = np.nonzero(seen)[0]
+    if len(places) == 0:
+        return seen
+    groups = np.split(places, np.nonzero(np.diff(places) > 3)[0] + 1)
+    fullest = max(range(len(groups)), key=lambda j: float(seen[groups[j]].sum()))
+    kept = np.zeros_like(seen)
+    for j, group in enumerate(groups):
+        if j == fullest or seen[group].sum() / np.sqrt(len(group)) > limit:
+            kept[group] = seen[group]
+    return kept
 
 
 def _falling(values: Floats) -> Floats:
