@@ -50,6 +50,16 @@ def test_a_full_bin_comes_alone():
     assert visible(bins, 1.0, 6.5).tolist() == [0, 0, 30.0, 0, 0, 0]
 
 
+def test_strays_must_stand_out_further():
+    """A bin far from most users counts only if it is far above the noise: one that is not there could rule the rest."""
+    near_by = np.array([0.0, 40.0, 0.0, 8.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    far = np.array([0.0, 40.0, 0.0, 0.0, 0.0, 0.0, 0.0, 8.0, 0.0])
+    farther = np.array([0.0, 40.0, 0.0, 0.0, 0.0, 0.0, 0.0, 10.0, 0.0])
+    assert np.nonzero(visible(near_by, 1.0, 6.5))[0].tolist() == [1, 3]
+    assert np.nonzero(visible(far, 1.0, 6.5))[0].tolist() == [1]
+    assert np.nonzero(visible(farther, 1.0, 6.5))[0].tolist() == [1, 7]
+
+
 def test_a_window_sees_what_no_bin_shows():
     bins = np.array([0.0, 0.0, 5.0, 5.0, 5.0, 5.0, 0.0, 0.0])
     seen = visible(bins, 1.0, 6.5)

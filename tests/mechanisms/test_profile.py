@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -146,8 +148,8 @@ def test_mechanisms_buy_no_rows_that_they_were_told(mechanism, more, bought):
 def test_edges_double_every_two_steps():
     assert ROW_EDGES[0] == 1
     assert ROW_EDGES[-1] == 2**20
-    assert all(b / a <= 2 for a, b in zip(ROW_EDGES, ROW_EDGES[1:], strict=False))
-    assert all(b > a for a, b in zip(ROW_EDGES, ROW_EDGES[1:], strict=False))
+    assert all(b / a <= 2 for a, b in itertools.pairwise(ROW_EDGES))
+    assert all(b > a for a, b in itertools.pairwise(ROW_EDGES))
     assert set(ROW_EDGES) < set(FINE_ROW_EDGES)
 
 
