@@ -92,9 +92,7 @@ def test_there_are_examples():
     found = [block for path in DOCUMENTS for block in blocks(path.read_text(encoding="utf-8"))]
     assert sum(block.language == "python" for block in found) >= 10
     assert sum(block.language == "console" for block in found) >= 5
-    fences = sum(
-        len(re.findall(r"^```\w", path.read_text(encoding="utf-8"), re.MULTILINE)) for path in DOCUMENTS
-    )
+    fences = sum(len(re.findall(r"^```\w", path.read_text(encoding="utf-8"), re.MULTILINE)) for path in DOCUMENTS)
     assert len(found) == fences  # none escapes the search
 
 
@@ -124,9 +122,7 @@ def slug(heading):
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize(
-    "path", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=lambda path: str(path.relative_to(ROOT))
-)
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path):
     text = path.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -135,9 +131,7 @@ def test_links_lead_somewhere(path):
         place, _, anchor = target.partition("#")
         assert (path.parent / place).exists(), f"{path.name}: {target}"
         if anchor:
-            headings = re.findall(
-                r"^#+ (.*)$", (path.parent / place if place else path).read_text(), re.MULTILINE
-            )
+            headings = re.findall(r"^#+ (.*)$", (path.parent / place if place else path).read_text(), re.MULTILINE)
             assert anchor in map(slug, headings), f"{path.name}: {target}"
 
 

@@ -24,12 +24,8 @@ HEAVY = [
 
 def imported_by(code):
     """The heavy packages that are loaded after `code` has run in a fresh interpreter."""
-    program = (
-        f"{code}\nimport sys\nprint(*sorted({{name.split('.')[0] for name in sys.modules}} & set({HEAVY!r})))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
-    )
+    program = f"{code}\nimport sys\nprint(*sorted({{name.split('.')[0] for name in sys.modules}} & set({HEAVY!r})))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     return done.stdout.split()
 
 

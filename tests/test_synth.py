@@ -79,9 +79,7 @@ def test_names() -> None:
 
 
 def test_strings_are_the_same_table_by_other_names() -> None:
-    numbers, words = (
-        Crowd(users=20, rows=5, items=7, seed=3, strings=strings).table() for strings in (False, True)
-    )
+    numbers, words = (Crowd(users=20, rows=5, items=7, seed=3, strings=strings).table() for strings in (False, True))
     assert numbers.schema == pa.schema([("user", pa.int64()), ("item", pa.int64())])
     assert words.schema == pa.schema([("user", pa.string()), ("item", pa.string())])
     assert words["user"].to_pylist() == [f"u{user:06}" for user in numbers["user"].to_pylist()]
@@ -101,9 +99,7 @@ def test_heavy_tail_keeps_the_median_and_everybody() -> None:
     rows_of = np.bincount(columns(crowd)[0], minlength=crowd.users)
     assert rows_of.min() >= 1
     assert rows_of.max() > 500
-    assert (
-        17 <= np.median(rows_of) <= 23
-    )  # the median of the logarithm errs by 1.5 * 1.25 / sqrt(4001) = 0.03
+    assert 17 <= np.median(rows_of) <= 23  # the median of the logarithm errs by 1.5 * 1.25 / sqrt(4001) = 0.03
     assert np.log(rows_of[rows_of > 20] / 20).mean() == pytest.approx(1.5 * np.sqrt(2 / np.pi), abs=0.1)
 
 

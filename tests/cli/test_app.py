@@ -46,10 +46,7 @@ def release(*more, table="visits.csv", **options):
         **options,
     }
     named = [
-        part
-        for name, value in given.items()
-        if value is not None
-        for part in (f"--{name.replace('_', '-')}", value)
+        part for name, value in given.items() if value is not None for part in (f"--{name.replace('_', '-')}", value)
     ]
     return run("release", table, *named, *more)
 
@@ -365,9 +362,7 @@ def test_demo(folder):
     assert names == {"visits.parquet", "items.txt", "truth.csv", "release.json", "release.png"}
     assert Path("out/release.png").read_bytes().startswith(b"\x89PNG")
     # The command that it prints makes the same kind of release.
-    printed = next(
-        line.split() for line in result.stdout.splitlines() if line.startswith("  crowdgram release ")
-    )
+    printed = next(line.split() for line in result.stdout.splitlines() if line.startswith("  crowdgram release "))
     made = crowdgram.load("out/release.json")
     assert run(*printed[1:]).exit_code == 0
     again = crowdgram.load("out/release.json")

@@ -36,18 +36,14 @@ def laplace_losses(shift: int, scale: object) -> list[tuple[mp.mpf, mp.mpf]]:
     return atoms + [((shift - 2 * y) / scale, (1 - a) / (1 + a) * a**y) for y in range(1, shift)]
 
 
-def add_losses(
-    first: list[tuple[mp.mpf, mp.mpf]], second: list[tuple[mp.mpf, mp.mpf]]
-) -> list[tuple[mp.mpf, mp.mpf]]:
+def add_losses(first: list[tuple[mp.mpf, mp.mpf]], second: list[tuple[mp.mpf, mp.mpf]]) -> list[tuple[mp.mpf, mp.mpf]]:
     return [(x + y, p * q) for x, p in first for y, q in second]
 
 
 def laplace_with_gaussian(epsilon_0: object, mu: object, epsilon: object) -> mp.mpf:
     """Continuous Laplace noise of pure epsilon_0 with Gaussian noise, by quadrature over its loss."""
     top, epsilon = mp.mpf(epsilon_0), mp.mpf(epsilon)
-    inner = mp.quad(
-        lambda x: mp.exp((x - top) / 2) / 4 * gaussian(mu, epsilon - x), mp.linspace(-top, top, 9)
-    )
+    inner = mp.quad(lambda x: mp.exp((x - top) / 2) / 4 * gaussian(mu, epsilon - x), mp.linspace(-top, top, 9))
     return gaussian(mu, epsilon - top) / 2 + mp.exp(-top) / 2 * gaussian(mu, epsilon + top) + inner
 
 
@@ -55,8 +51,6 @@ def discrete_gaussian_pmf(centre: object, sigma: object, reach: int) -> dict[int
     """The discrete Gaussian around a real centre, on integers within `reach` of it."""
     centre, sigma = mp.mpf(centre), mp.mpf(sigma)
     middle = int(mp.nint(centre))
-    weights = {
-        y: mp.exp(-((y - centre) ** 2) / (2 * sigma**2)) for y in range(middle - reach, middle + reach + 1)
-    }
+    weights = {y: mp.exp(-((y - centre) ** 2) / (2 * sigma**2)) for y in range(middle - reach, middle + reach + 1)}
     total = mp.fsum(weights.values())
     return {y: weight / total for y, weight in weights.items()}

@@ -150,9 +150,7 @@ def test_extreme_gaussian_events_end_in_an_answer(event: GaussianEvent) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.2, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("delta", [1e-4, 1e-6, 1e-9, 1e-12])
-def test_calibrated_sigma_is_within_a_millionth_of_the_analytic_gaussian(
-    epsilon: float, delta: float
-) -> None:
+def test_calibrated_sigma_is_within_a_millionth_of_the_analytic_gaussian(epsilon: float, delta: float) -> None:
     guarantee = Guarantee(epsilon, delta)
     mu = remaining_mu(guarantee, [], 1000)
     sigma = gaussian_sigma(1e6, mu)
@@ -252,9 +250,7 @@ def test_a_choice_with_gaussian_lies_between_its_worst_pair_and_randomised_respo
         pair = p * oracle.gaussian(mu, epsilon - t) + (1 - p) * oracle.gaussian(mu, epsilon - t + eta)
         worst = max(worst, pair)
     response = mp.exp(eta) / (1 + mp.exp(eta))
-    black_box = response * oracle.gaussian(mu, epsilon - eta) + (1 - response) * oracle.gaussian(
-        mu, epsilon + eta
-    )
+    black_box = response * oracle.gaussian(mu, epsilon - eta) + (1 - response) * oracle.gaussian(mu, epsilon + eta)
     assert worst <= spent < 0.7 * black_box
 
 
@@ -283,10 +279,7 @@ def test_remaining_mu_can_be_spent_in_shares_and_is_the_most(earlier: list[Event
     mu = remaining_mu(guarantee, earlier, 1000)
     shares = np.array([0.05, 0.15, 0.8, 0.0001])
     shares /= shares.sum()
-    spent = [
-        GaussianEvent("round", 12345.0, gaussian_sigma(12345.0, mu * math.sqrt(share)), 250)
-        for share in shares
-    ]
+    spent = [GaussianEvent("round", 12345.0, gaussian_sigma(12345.0, mu * math.sqrt(share)), 250) for share in shares]
     check([*earlier, *spent], guarantee)
     with pytest.raises(PrivacyViolation):
         check([*earlier, gaussian(mu * (1 + 1e-6), 1000)], guarantee)
@@ -360,7 +353,6 @@ def test_bad_arguments_are_refused(call: object) -> None:
 
 def test_import_is_light() -> None:
     code = (
-        "import sys, crowdgram.privacy.accounting; "
-        "sys.exit('dp_accounting' in sys.modules or 'opendp' in sys.modules)"
+        "import sys, crowdgram.privacy.accounting; sys.exit('dp_accounting' in sys.modules or 'opendp' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

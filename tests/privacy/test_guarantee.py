@@ -21,9 +21,7 @@ def test_sentences() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "factor"), [(0.01, "1.0101"), (3.0, "20.1"), (10.0, "22026"), (100.0, "2.69e+43")]
-)
+@pytest.mark.parametrize(("epsilon", "factor"), [(0.01, "1.0101"), (3.0, "20.1"), (10.0, "22026"), (100.0, "2.69e+43")])
 def test_factors_for_people(epsilon: float, factor: str) -> None:
     assert f"e^{epsilon:g} = {factor}." in Guarantee(epsilon).sentence()
 

@@ -27,8 +27,7 @@ def made(items=("b", "a", "ü\n$"), events=None):
         confidence=0.95,
         predicted_l1_error=0.25,
         guarantee=Guarantee(1.0, 1e-6, "replace"),
-        events=events
-        or (LaplaceEvent("cap", 2**20, 1e7 / 3, 5), GaussianEvent("counts", 2.0**30, 1e10 / 3, k)),
+        events=events or (LaplaceEvent("cap", 2**20, 1e7 / 3, 5), GaussianEvent("counts", 2.0**30, 1e10 / 3, k)),
         mechanism="gaussian",
         weight="rows",
         parameters={"items": k, "max_rows_per_user": 8},
@@ -173,9 +172,7 @@ def test_damage_is_noticed(tmp_path, key, value):
     refused(saved(tmp_path, **{key: value}), "damaged")
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"user,item\n", b"\xff\xfe", b"[" * 100_000, b'"text"', b"[]", b"null"]
-)
+@pytest.mark.parametrize("content", [b"", b"{", b"user,item\n", b"\xff\xfe", b"[" * 100_000, b'"text"', b"[]", b"null"])
 def test_what_is_no_release(tmp_path, content):
     (tmp_path / "r.json").write_bytes(content)
     refused(tmp_path / "r.json", "release")

@@ -85,9 +85,7 @@ def test_every_mechanism_weight_and_adjacency(ways):
 )
 def test_tables_with_next_to_nothing_give_valid_releases(ways, rows):
     mechanism, weight, adjacency = ways
-    made = release(
-        table_of(*rows), domain=["x", "y", "z"], mechanism=mechanism, weight=weight, adjacency=adjacency
-    )
+    made = release(table_of(*rows), domain=["x", "y", "z"], mechanism=mechanism, weight=weight, adjacency=adjacency)
     assert_valid(made, ["x", "y", "z"], ways)
 
 

@@ -8,9 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from crowdgram.tables import MAX_BITS, MAX_EXPONENT, Centre, count_rows, distances, l1_sum, open_rows, read_domain, rows_histogram, sampled_sum
+from crowdgram.tables import (
+    MAX_BITS,
+    MAX_EXPONENT,
+    Centre,
+    count_rows,
+    distances,
+    l1_sum,
+    open_rows,
+    read_domain,
+    rows_histogram,
+    sampled_sum,
+    sums,
+)
 from crowdgram.tables import counts as counts_module
-from crowdgram.tables import sums
 
 from . import reference
 

@@ -205,9 +205,7 @@ def test_repeats_are_named(domain, kind, named):
         read(domain, kind)
 
 
-@pytest.mark.parametrize(
-    "value", [1.0, np.float64(2), True, np.True_, None, b"a", ["a"], float("nan"), pd.NA]
-)
+@pytest.mark.parametrize("value", [1.0, np.float64(2), True, np.True_, None, b"a", ["a"], float("nan"), pd.NA])
 @pytest.mark.parametrize("kind", [dt.string, dt.int64])
 def test_values_of_another_type_are_named(value, kind):
     with pytest.raises(InvalidDomain, match="domain holds") as caught:

@@ -29,7 +29,7 @@ def test_the_shield_hides_the_original_completely(kind):
     assert not getattr(error, "__notes__", [])
     assert SECRET not in str(error) + repr(error)
     assert "counting sheep" in str(error)
-    assert kind.__name__ in str(error)
+    assert kind.__name__ not in str(error)
 
 
 def test_the_shield_hides_an_engines_own_words():
@@ -42,9 +42,7 @@ def test_the_shield_hides_an_engines_own_words():
             assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize(
-    "error", [InvalidDomain("public words"), ImportError("no pandas"), KeyboardInterrupt()]
-)
+@pytest.mark.parametrize("error", [InvalidDomain("public words"), ImportError("no pandas"), KeyboardInterrupt()])
 def test_the_shield_lets_through_what_is_ours_or_no_failure(error):
     with pytest.raises(type(error)) as caught:
         shielded("counting sheep", lambda: fail(error))
@@ -56,9 +54,7 @@ def test_the_shield_passes_results():
 
 
 def tables_of(backend):
-    return sorted(
-        name for (name,) in backend.con.execute("select table_name from duckdb_tables()").fetchall()
-    )
+    return sorted(name for (name,) in backend.con.execute("select table_name from duckdb_tables()").fetchall())
 
 
 @pytest.fixture
@@ -116,9 +112,7 @@ def test_closing_twice_and_after_the_connection_is_gone():
 
 def test_every_act_on_closing_is_done_though_one_fails(backend):
     done = []
-    engine = Engine(
-        backend, [lambda: done.append(1), lambda: fail(RuntimeError("gone")), lambda: done.append(2)]
-    )
+    engine = Engine(backend, [lambda: done.append(1), lambda: fail(RuntimeError("gone")), lambda: done.append(2)])
     engine.close()
     assert done == [1, 2]
 

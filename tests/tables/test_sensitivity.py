@@ -31,8 +31,8 @@ IN_PYTHON = settings(max_examples=400, deadline=None)
 user_rows = st.dictionaries(st.integers(0, ITEMS), st.sampled_from([1, 1, 2, 3, 7, 50, 400]), max_size=ITEMS + 1)
 crowds = st.dictionaries(st.integers(-3, 3), user_rows, max_size=5)
 centres = st.tuples(
-    st.lists(st.integers(0, 2**12), min_size=ITEMS, max_size=ITEMS),
-    st.lists(st.integers(0, 9), min_size=ITEMS, max_size=ITEMS),
+    st.one_of(st.just([0] * ITEMS), st.lists(st.integers(0, 2**12 // ITEMS), min_size=ITEMS, max_size=ITEMS)),
+    st.one_of(st.just([0] * ITEMS), st.lists(st.integers(0, 9), min_size=ITEMS, max_size=ITEMS)),
 ).map(lambda pair: Centre(np.array(pair[0]), np.array(pair[1]), 12))
 
 
@@ -85,9 +85,9 @@ def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radius, unit
             assert moved(near.histogram(edges, row_cap), far.histogram(edges, row_cap))[0] <= times
 
 
-huge_rows = st.lists(
-    st.one_of(st.integers(0, 9), st.integers(0, 2**17)), min_size=ITEMS, max_size=ITEMS
-).filter(lambda counts: 0 < sum(counts) <= reference.ROW_LIMIT)
+huge_rows = st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**17)), min_size=ITEMS, max_size=ITEMS).filter(
+    lambda counts: 0 < sum(counts) <= reference.ROW_LIMIT
+)
 
 
 @IN_PYTHON
@@ -95,7 +95,7 @@ huge_rows = st.lists(
 def test_one_contribution_keeps_its_radius_under_cancellation(counts, bits, radius, row_cap, unit_bits, data):
     """Centres next to the user's own shares, where the three terms of the squared distance cancel."""
     rows = sum(counts)
-    own = [min(max(n * 2**bits // rows + data.draw(st.integers(-2, 2)), 0), 2**bits) for n in counts]
+    own = [min(max(n * 2**bits // rows + data.draw(st.integers(-2, 1)), 0), 2**bits) for n in counts]
     exponents = data.draw(st.lists(st.integers(0, 9), min_size=ITEMS, max_size=ITEMS))
     centre = Centre(np.array(own), np.array(exponents), bits)
     cell = {j: n for j, n in enumerate(counts) if n}
@@ -132,6 +132,20 @@ def test_the_suite_notices_a_bound_that_is_too_small():
         radius = 2**40
         vectors = [distances(counts, centre).sum(radius, 1).vector() for counts in (one, other)]
         assert moved(*vectors)[1] > radius**2
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("bits", [0, 4, 12, 24])
+def test_a_centre_that_rounds_to_zero_keeps_the_radius(bits, norm):
+    """With bits > 0 it is not the origin: deviations are then 2^bits times the counts."""
+    zeros = np.zeros(ITEMS, dtype=np.int64)
+    one, other = counted({1: {0: 10}}), counted({})
+    with one.engine, other.engine:
+        for radius in (2**10, 2**40):
+            centre = Centre(zeros, zeros, bits)
+            vectors = [distances(counts, centre, norm).sum(radius, 1).vector() for counts in (one, other)]
+            l1, l2_squared = moved(*vectors)
+            assert l1 <= radius if norm == "l1" else l2_squared <= radius**2
 
 
 @pytest.mark.parametrize("bad", [{"bits": 25}, {"exponents": 10}, {"coordinates": -1}])

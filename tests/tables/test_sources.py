@@ -145,9 +145,7 @@ SOURCES = {
     "pandas categories": lambda folder: arrow().to_pandas().astype({"who": "category", "what": "category"}),
     "polars": lambda folder: pl.from_arrow(arrow()),
     "polars lazy": lambda folder: pl.from_arrow(arrow()).lazy(),
-    "polars categories": lambda folder: pl.from_arrow(arrow()).with_columns(
-        pl.col("who").cast(pl.Categorical)
-    ),
+    "polars categories": lambda folder: pl.from_arrow(arrow()).with_columns(pl.col("who").cast(pl.Categorical)),
     "arrow table": lambda folder: arrow(),
     "arrow batch": lambda folder: arrow().combine_chunks().to_batches()[0],
     "arrow reader": lambda folder: arrow().to_reader(max_chunksize=7),
@@ -170,9 +168,7 @@ def test_spark_gives_the_same_counts_quotes_no_row_and_keeps_nothing(spark):
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     assert counted(frame) == expected()
     secret = spark.createDataFrame([(SECRET, "i1")], "who string, what string")
-    fails(
-        EngineFailure, secret.selectExpr("cast(raise_error(who) as string) as who", "what"), "counting rows"
-    )
+    fails(EngineFailure, secret.selectExpr("cast(raise_error(who) as string) as who", "what"), "counting rows")
     with pytest.raises(InvalidTable, match="'who'"):
         release(frame.selectExpr("1.5D as who", "what"))
     assert [table.name for table in spark.catalog.listTables()] == []
@@ -342,7 +338,8 @@ def secret_sources(folder):
 
 def test_a_missing_column_is_named(tmp_path):
     for source in secret_sources(tmp_path):
-        fails(InvalidTable, source, "'whom'", user="whom")
+        if not str(source).endswith("jsonl"):  # JSON has no schema to find it missing in
+            fails(InvalidTable, source, "'whom'", user="whom")
 
 
 def test_a_csv_without_a_header_line_quotes_no_row(tmp_path):
@@ -352,9 +349,13 @@ def test_a_csv_without_a_header_line_quotes_no_row(tmp_path):
     fails(InvalidTable, tmp_path / "t.csv", "t.csv", "column 1", "column 2")
 
 
-def test_json_keys_are_content(tmp_path):
-    (tmp_path / "t.jsonl").write_text(json.dumps({SECRET: 1, "what": "i1"}))
-    fails(InvalidTable, tmp_path / "t.jsonl", "'who'", "t.jsonl")
+@pytest.mark.parametrize(
+    "rows", ["", '{"who": "a", "what": "i1"}\n', '{"other": 1}\n', '3\n["x"]\n{"who": 1, "what":\n']
+)
+def test_json_keys_are_content(tmp_path, rows):
+    """Which keys occur, and whether a line is whole, is up to the rows: neither decides over a release."""
+    (tmp_path / "t.jsonl").write_text(rows)
+    assert release(tmp_path / "t.jsonl").items == release(arrow()).items
 
 
 def test_repeated_columns(tmp_path):
@@ -409,7 +410,7 @@ def test_paths_that_cannot_be_read(tmp_path):
     fails(UnreadableSource, tmp_path / "not.csv.gz", "not.csv.gz")
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "jsonl", "json"])
+@pytest.mark.parametrize("suffix", ["parquet"])
 def test_damaged_files(tmp_path, suffix):
     path = tmp_path / f"t.{suffix}"
     path.write_bytes(b"PAR1" + SECRET.encode() * 10 + b'{"who": PAR1')
@@ -430,26 +431,35 @@ def test_files_with_different_headers(tmp_path):
     fails(UnreadableSource, str(tmp_path / "*.csv"), "a.csv", "b.csv", "header")
 
 
-def test_rows_that_break_while_they_are_read_quote_nothing(tmp_path):
-    (tmp_path / "t.csv").write_text("who,what\n" + f"{SECRET},i1,{SECRET}\n" * 3)
-    fails(EngineFailure, tmp_path / "t.csv", "counting rows")
-    (tmp_path / "t.csv").write_text(f'who,what\n"{SECRET},i1\n')
-    fails(EngineFailure, tmp_path / "t.csv", "counting rows")
+def test_lines_that_cannot_be_parsed_are_dropped(tmp_path):
+    whole = "who,what\n" + "a,i1\n" * 3
+    for extra in (f"{SECRET},i1,{SECRET}\n", f'"{SECRET},i1\n', SECRET + "\n", "x" * 3_000_000 + ",i1\n"):
+        (tmp_path / "t.csv").write_text(whole + extra)
+        assert release(tmp_path / "t.csv").items == release(arrow()).items
+
+
+def test_parquet_files_must_agree_on_types(tmp_path):
+    for name, kind in (("a", pa.int32()), ("b", pa.float64())):
+        pa.parquet.write_table(
+            pa.table({"who": pa.array([1, 2], kind), "what": ["i1", "i2"]}), tmp_path / f"{name}.parquet"
+        )
+    fails(InvalidTable, str(tmp_path / "*.parquet"), "b.parquet", "'who'", "type")
 
 
 def test_queries_of_the_user_that_fail_quote_nothing():
     table = pa.table({"who": [SECRET], "what": ["i1"]})
     connection = duckdb.connect()
     connection.register("rows", table)
-    fails(EngineFailure, connection.sql("select who::int as who, what from rows"), "ConversionException")
+    fails(EngineFailure, connection.sql("select who::int as who, what from rows"), "relation")
     fails(EngineFailure, pl.from_arrow(table).lazy().with_columns(pl.col("who").cast(pl.Int64)), "polars")
     backend = ibis_table(None)
     fails(EngineFailure, backend.mutate(who=(backend.what + SECRET).cast("int64")), "counting rows")
 
 
-def test_values_that_arrow_cannot_hold_are_not_quoted():
-    fails(UnreadableSource, pd.DataFrame({"who": [SECRET, 1], "what": ["i1", "i1"]}, dtype=object), "'who'")
-    fails(UnreadableSource, pd.DataFrame({"who": [2**80, 1], "what": ["i1", "i1"]}, dtype=object), "'who'")
+@pytest.mark.parametrize("odd", [SECRET, 1, 2**80, 2.5, None, "lone \ud800", float("nan")])
+def test_object_columns_are_strings_whatever_they_hold(odd):
+    frame = pd.DataFrame({"who": [odd, "b"], "what": ["i1", "i1"]}, dtype=object)
+    assert release(frame).items == release(arrow()).items
 
 
 # --- nothing stays on disk
@@ -468,9 +478,7 @@ def test_temporary_folders_are_private_and_removed(scratch):
     modes = []
 
     def look(stage):
-        modes.extend(
-            stat.S_IMODE(os.stat(one).st_mode) for one in scratch.iterdir() if stage == "adding noise"
-        )
+        modes.extend(stat.S_IMODE(os.stat(one).st_mode) for one in scratch.iterdir() if stage == "estimating")
 
     release(arrow(), progress=look)
     assert modes == [0o700]
@@ -487,13 +495,16 @@ def test_temporary_folders_are_removed_after_a_failure(scratch, tmp_path, moment
         with pytest.raises(CrowdgramError):
             release(arrow(), domain=[])
     if moment == "counting":
-        (tmp_path / "t.csv").write_text("who,what\na,b,c\n")
+        pa.parquet.write_table(pa.table({"who": ["a"] * 1000, "what": ["i1"] * 1000}), tmp_path / "t.parquet")
+        broken = bytearray((tmp_path / "t.parquet").read_bytes())
+        broken[4:60] = b"?" * 56  # the footer is whole, so the damage shows only when rows are read
+        (tmp_path / "t.parquet").write_bytes(broken)
         with pytest.raises(EngineFailure):
-            release(tmp_path / "t.csv")
+            release(tmp_path / "t.parquet")
     if moment == "progress":
 
         def stop(stage):
-            if stage == "adding noise":
+            if stage == "estimating":
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):

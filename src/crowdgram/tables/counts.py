@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import ibis
+
 from .domain import Domain
 from .engine import Engine
 from .sources import Rows
@@ -60,7 +62,9 @@ def _tally(placed: ir.Table) -> ir.Table:
 
 
 def _per_user(cells: ir.Table) -> ir.Table:
-    return cells.group_by("user").agg(rows=cells.n.sum().cast("int64"), squares=(cells.n * cells.n).sum().cast("int64"))
+    # Capped, so that no square overflows before the limit is applied; after it, the cap changes nothing.
+    n = ibis.least(cells.n, ibis.literal(ROW_LIMIT, "int64"))
+    return cells.group_by("user").agg(rows=cells.n.sum().cast("int64"), squares=(n * n).sum().cast("int64"))
 
 
 def _largest(engine: Engine, users: ir.Table) -> int:

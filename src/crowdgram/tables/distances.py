@@ -57,6 +57,10 @@ class Centre:
             )
         if np.any(self.coordinates < 0) or np.any(self.coordinates > 2**self.bits):
             raise InvalidArgument("coordinates need to be in 0..2^bits.")
+        if _exact_sum(self.coordinates) > 2**self.bits + len(self.coordinates):
+            raise InvalidArgument(
+                "coordinates need to be those of a distribution: rounded, they sum to 2^bits at most."
+            )
 
     @classmethod
     def origin(cls, items: int) -> Centre:
@@ -66,7 +70,8 @@ class Centre:
 
     @property
     def is_origin(self) -> bool:
-        return not self.coordinates.any() and not self.exponents.any()
+        """Whether g(u) is N(u) itself. A centre that rounds to zero with bits > 0 is not: there g(u) = 2^b N(u)."""
+        return self.bits == 0 and not self.coordinates.any() and not self.exponents.any()
 
     def square(self) -> int:
         """K = sum_i 4^e_i C_i^2, exactly."""

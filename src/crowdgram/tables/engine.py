@@ -33,11 +33,11 @@ def shielded(stage: str, call: Callable[[], T]) -> T:
         return call()
     except (CrowdgramError, ImportError):
         raise
-    except Exception as error:  # noqa: BLE001 (engines raise anything; the original may quote rows)
-        kind = type(error).__name__
+    except Exception:  # noqa: BLE001 (engines raise anything; message and type may depend on rows)
+        pass
     # Raised outside the handler, so that the original is not attached as the context either.
     raise EngineFailure(
-        f"the engine failed while {stage} ({kind}). Its own message is withheld because it may quote rows. "
+        f"the engine failed while {stage}. Its own message is withheld because it may quote rows. "
         "Check that every file is whole and well formed, and that there is memory and disk space to work in."
     )
 
@@ -178,6 +178,7 @@ class SparkEngine(Engine):
 
     def _hold(self, name: str, frame: Any) -> None:
         frame = frame.cache()
+        frame.count()  # fills the cache now: the source is read once, and later passes all see the same rows
         frame.createOrReplaceTempView(name)
         self._frames[name] = frame
 

@@ -13,11 +13,13 @@ import gzip
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ibis
 import pyarrow as pa
+from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
 from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
@@ -74,7 +76,7 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
 
     `column=None`: the column named `preferred` if there is one, else the only column.
     """
-    engine, table = _open(path, () if column is None else (column,))
+    engine, table = _open_files(os.fspath(path), () if column is None else (column,), public=True)
     with engine:
         names = list(table.columns)
         if column is None:
@@ -152,15 +154,23 @@ def _open_arrow(data: Any) -> tuple[Engine, ir.Table]:
 
 
 def _from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
-    try:
-        return pa.Table.from_pandas(frame[list(columns)], preserve_index=False)
-    except (pa.ArrowException, OverflowError):
-        pass
-    # Outside the handler: Arrow's message quotes values.
-    raise UnreadableSource(
-        f"table: a column among {_listed(columns)} holds values that Arrow cannot put into one type. "
-        'Cast it to one type first, for example frame[column].astype("string").'
-    )
+    """The columns in Arrow, typed by their dtype alone: columns of Python objects become strings."""
+    return shielded("reading the pandas frame", lambda: pa.table({name: _from_series(frame[name]) for name in columns}))
+
+
+def _from_series(series: Any) -> Any:
+    dtype = series.dtype.categories.dtype if hasattr(series.dtype, "categories") else series.dtype
+    if str(dtype) != "object":
+        return pa.Array.from_pandas(series)
+    return pa.array([_text(value) for value in series.astype(object)], type=pa.string())
+
+
+def _text(value: object) -> str | None:
+    """A Python object as a string; None for what is missing or is not text that UTF-8 can hold."""
+    text = str(value)
+    if value is None or (text in ("nan", "NaT", "<NA>") and not isinstance(value, str)):
+        return None
+    return None if any("\ud800" <= char <= "\udfff" for char in text) else text
 
 
 def _open_spark(frame: Any, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
@@ -187,7 +197,7 @@ def _open_spark(frame: Any, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
         raise
 
 
-def _open_files(path: str, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
+def _open_files(path: str, columns: Sequence[str], *, public: bool = False) -> tuple[Engine, ir.Table]:
     suffix = next((s for s in sorted(SUFFIXES, key=len, reverse=True) if path.lower().endswith(s)), None)
     if suffix is None:
         if Path(path).is_dir():
@@ -209,25 +219,36 @@ def _open_files(path: str, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
             raise UnreadableSource(f"{one!r} is not a file that can be read. Check the path and its permissions.")
     engine = DuckEngine.embedded()
     try:
-        return engine, _scan(engine, paths, suffix, columns)
+        return engine, _scan(engine, paths, suffix, columns, public)
     except BaseException:
         engine.close()
         raise
 
 
-def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[str]) -> ir.Table:
+def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[str], public: bool) -> ir.Table:
     # DuckDB takes every path for a pattern, and a folder named `user=7` for a column that hides the file's own.
     exact = [glob.escape(path) for path in paths]
     plain = {"hive_partitioning": False}
     if suffix in PARQUET_SUFFIXES:
         table: ir.Table = _readable(paths, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
         _check_columns(list(table.columns), columns)
+        _check_same_types(paths, columns)
         return table
     if suffix in JSON_SUFFIXES:
-        found = _readable(paths, "JSON", lambda: engine.backend.read_json(exact, **plain))
-        _check_columns(list(found.columns), columns, text=paths[0])
-        as_text = dict.fromkeys(columns or found.columns, "VARCHAR")
-        return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **plain))
+        if public:
+            found = _readable(paths, "JSON", lambda: engine.backend.read_json(exact, **plain))
+            _check_columns(list(found.columns), columns)
+            keys = dict.fromkeys(found.columns, "VARCHAR")
+            return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=keys, **plain))
+        # JSON has no schema, and its keys are content: they are not looked at. A key that is not there is null.
+        kinds = {_json_format(path) for path in paths}
+        if len(kinds) > 1:
+            raise UnreadableSource(f"{paths[0]!r} and the other files mix JSON arrays and JSON lines: use one of them.")
+        options: dict[str, Any] = {"format": kinds.pop(), "records": "true", **plain}
+        if options["format"] == "newline_delimited":
+            options["ignore_errors"] = True
+        as_text = dict.fromkeys(columns, "VARCHAR")
+        return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **options))
     delimiter = "\t" if ".tsv" in suffix else ","
     header = _header(paths, delimiter)
     _check_columns(header, columns, text=paths[0])
@@ -244,9 +265,32 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
             quote='"',
             escape='"',
             nullstr="",
+            ignore_errors=True,  # a line that cannot be parsed is dropped, like a null: no row decides over a release
             **plain,
         ),
     )
+
+
+def _check_same_types(paths: list[str], columns: Sequence[str]) -> None:
+    """All Parquet files must agree on the columns' types, by their metadata: a cast by the engine could merge users."""
+    schemas = [_readable([path], "Parquet", partial(parquet.read_schema, path)) for path in paths]
+    for name in columns:
+        for path, schema in zip(paths, schemas, strict=True):
+            if name not in schema.names or schema.field(name).type != schemas[0].field(name).type:
+                raise InvalidTable(
+                    f"{path!r} has column {name!r} in another type than {paths[0]!r}: they need one type."
+                )
+
+
+def _json_format(path: str) -> str:
+    """A JSON array or JSON lines, by the file's first character."""
+    opener: Any = gzip.open if path.lower().endswith(".gz") else open
+    try:
+        with opener(path, "rb") as file:
+            start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except OSError:
+        start = b""
+    return "array" if start.startswith(b"[") else "newline_delimited"
 
 
 def _readable(paths: list[str], kind: str, read: Any) -> Any:
