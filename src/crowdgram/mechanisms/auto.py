@@ -35,6 +35,11 @@ CLEARLY = 0.8
 MILD = 1.5
 """Rounds that can lose this much at most may be tried on a weaker promise: they can win by far more."""
 
+UNSEEN = 1.2
+"""Too few users to see their rows: they weigh the same, and the answer by rows differs by about this many sampling
+errors.
+"""
+
 SPENDABLE = 1 - 1e-9
 """Of a pure budget that is divided into shares: the sum of rounded parts must not exceed it."""
 
@@ -53,7 +58,7 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     choice = _choose(counts, spending, profile, crowd)
     if choice.rounds:
         return _rounds(counts, spending, profile, crowd, request)
-    return _plain(counts, spending, profile, choice)
+    return _plain(counts, spending, profile, choice, request)
 
 
 def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
@@ -130,9 +135,10 @@ def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -
     noisy, event = spending.laplace(PROBE_PURPOSE, l1_sum(counts, cap.row_cap), bound=UNIT, epsilon=part)
     values = noisy / UNIT
     deviation = math.sqrt(2) * event.scale / UNIT
-    precisions = np.array([1 / (k * deviation**2), (0.15 * expected) ** -2])
+    known = 0.15 if profile.equal or profile.rows is not None else 1.0  # rows may be far below a given cap
+    precisions = np.array([1 / (k * deviation**2), (known * expected) ** -2])
     total = float((np.array([values.sum(), expected]) * precisions).sum() / precisions.sum())
-    total = max(total, 0.5 * expected)
+    total = max(total, (1 - known) * 0.5 * expected, math.sqrt(k) * deviation)
     noise, total_error = deviation / total, float(precisions.sum()) ** -0.5 / total
     square = float(((values / total) ** 2).sum()) - k * noise**2
     square = min(max(square, 1 / k), 1.0)
@@ -140,7 +146,7 @@ def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -
     return square, doubt
 
 
-def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decision) -> Estimate:
+def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decision, request: Request) -> Estimate:
     """Laplace noise on capped counts with all that is left."""
     sums = l1_sum(counts, choice.cap.row_cap)
     noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
@@ -153,13 +159,20 @@ def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decisi
         event,
         {"branch": "laplace", **({} if profile.equal else {"max_rows_per_user": choice.cap.row_cap})},
         bias=choice.cap.bias,
+        reweighted=_reweighted(request, profile),
         user_variance=own,
         effective_users=profile.effective_users,
     )
 
 
 def _rounds(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, request: Request) -> Estimate:
-    return run_rounds(counts, _round_budget(spending, counts.items), profile, crowd, request.rounds)
+    budget = _round_budget(spending, counts.items)
+    return run_rounds(counts, budget, profile, crowd, request.rounds, _reweighted(request, profile))
+
+
+def _reweighted(request: Request, profile: Profile) -> float:
+    """How much equal weights may change an answer by rows, in sampling errors, where rows could not be seen."""
+    return UNSEEN if request.weight == "rows" and profile.equal else 0.0
 
 
 def _round_budget(spending: Spending, items: int) -> Budget:
@@ -181,7 +194,7 @@ def _profile(counts: Counts, spending: Spending, request: Request) -> tuple[Prof
 def _plain_cost(spending: Spending, profile: Profile, items: int) -> CapCost:
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     if profile.rows is None:
-        return CapCost(1, noise / max(profile.users, 1.0), 0.0)
+        return CapCost(profile.row_cap, noise / max(profile.users, 1.0), 0.0)
     return best_row_cap(profile.rows, noise)
 
 

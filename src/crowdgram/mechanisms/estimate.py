@@ -52,24 +52,30 @@ def combine(
     user_variance: Floats | None,
     effective_users: float,
     shape: NoiseShape,
+    reweighted: float,
     parameters: Parameters,
 ) -> Estimate:
     """Make an estimate of unbiased noisy shares and what shrinkage made of them.
 
     The probabilities are the shrunk shares, projected. Intervals are around the shares as measured, whose noise is
     known, and wide enough to hold the probability. `bias` is a predicted l1 bias; an item's part of it is taken in
-    proportion to its probability.
+    proportion to sqrt(p (1 - p)). `reweighted`: how far other weights than were asked for may move the answer, in
+    sampling errors.
     """
     probabilities = project(shrunk.means)
-    biases = bias * probabilities
-    reach = np.hypot(half_width(shape, deviations), half_width("gaussian", biases))
+    spread = np.sqrt(probabilities * (1 - probabilities))
+    biases = math.sqrt(math.pi / 2) * bias * spread / max(float(spread.sum()), 1e-300)
+    sampling = None if user_variance is None else np.sqrt(user_variance / max(effective_users, 1.0))
+    other_weights = np.zeros_like(spread) if sampling is None else reweighted * sampling
+    reach = np.hypot(half_width(shape, deviations), half_width("gaussian", np.hypot(biases, other_weights)))
+    moved = math.sqrt(2 / math.pi) * float(other_weights.sum())
     return Estimate(
         probabilities=probabilities,
         standard_errors=deviations,
         lower=np.minimum(np.clip(raw - reach, 0.0, 1.0), probabilities),
         upper=np.maximum(np.clip(raw + reach, 0.0, 1.0), probabilities),
-        predicted_l1_error=float(min(2.0, shrunk.spreads.sum() + bias)),
-        sampling_errors=None if user_variance is None else np.sqrt(user_variance / max(effective_users, 1.0)),
+        predicted_l1_error=float(min(2.0, math.hypot(shrunk.spreads.sum(), moved) + bias)),
+        sampling_errors=sampling,
         parameters=dict(parameters),
     )
 
@@ -82,6 +88,7 @@ def from_noisy_sums(
     bias: float = 0.0,
     user_variance: float | None = None,
     effective_users: float = 1.0,
+    reweighted: float = 0.0,
 ) -> Estimate:
     """Normalise noisy sums by their own total, shrink, and project onto the simplex.
 
@@ -108,6 +115,7 @@ def from_noisy_sums(
         user_variance=variances,
         effective_users=effective_users,
         shape=shape,
+        reweighted=reweighted,
         parameters=parameters,
     )
 

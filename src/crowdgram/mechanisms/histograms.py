@@ -16,8 +16,6 @@ Floats = npt.NDArray[np.float64]
 
 WINDOWS = (1, 2, 4, 8)
 GROW = 2.0
-ALONE = 1.4
-"""How much further a group of bins must stand out if it is far from most users."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +35,12 @@ class Crowding:
         return float((self.users * self.mass * self.size**2).sum() / self.total_mass)
 
 
-def visible(bins: Floats, deviation: float, threshold: float) -> Floats:
+def visible(bins: Floats, deviation: float, threshold: float, alone: float = 1.0) -> Floats:
     """Keep the bins that stand out of the noise, alone or in a window of 2, 4 or 8; zero elsewhere.
 
     `threshold` is in standard deviations. Spread over a window, users who are in no bin enough can be seen together;
     a window is opened only where nothing was seen in it or beside it, so that the neighbours of a full bin do not
-    come in with it.
+    come in with it. With `alone` above 1, what is seen far from most users must stand out by that factor more.
     """
     keep = np.zeros(len(bins), dtype=bool)
     cumulative = np.concatenate([[0.0], np.cumsum(bins)])
@@ -55,7 +53,7 @@ def visible(bins: Floats, deviation: float, threshold: float) -> Floats:
                 found[first : first + width] = True
         keep = found
     seen = np.where(keep, np.maximum(bins, 0.0), 0.0)
-    return _without_strays(seen, ALONE * threshold * deviation)
+    return _without_strays(seen, alone * threshold * deviation) if alone > 1 else seen
 
 
 def grown(bins: Floats, seen: Floats, deviation: float) -> Floats:

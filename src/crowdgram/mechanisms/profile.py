@@ -28,7 +28,10 @@ ROW_EDGES: tuple[int, ...] = tuple(sorted({round(2 ** (j / 2)) for j in range(41
 crowds that fill them.
 """
 
-CONCENTRATION_EDGES = 2.0 ** (-np.arange(0, 11, 0.5)[::-1])
+CONCENTRATION_EDGES = np.append(2.0 ** (-np.arange(0.5, 11, 0.5)[::-1]), [0.975, 1.0])
+"""The last bin is for users with one item (nearly): counted with those next to them they would look less alike
+than they are.
+"""
 
 HISTOGRAM_UNIT = 2**20
 """A user counts 2^20 in a histogram, so that the noise's integer steps are far below its scale."""
@@ -42,6 +45,11 @@ ENOUGH = 60
 THRESHOLD = 6.5
 """Standard deviations of Laplace noise that a bin must exceed: one release in five hundred sees a bin that is not
 there.
+"""
+
+ALONE = 1.4
+"""... and by this factor more if it is far from most users: a false bin of very heavy users would rule all that
+follows.
 """
 
 assert ROW_EDGES[-1] == ROW_LIMIT
@@ -69,7 +77,7 @@ class Profile:
     """The crowd in a few noisy numbers. Masses are relative: 1 is a user who counts fully.
 
     users: how many. row_cap: rows of one user that count at most; 1 where every user weighs the same (`equal`). rows:
-    users by rows, or None where `equal`. concentration: users by ||N(u)||_2 / m_u. blind: the crowd is too small for
+    users by rows, or None where not bought. concentration: users by ||N(u)||_2 / m_u. blind: the crowd is too small for
     the histogram to show anything, and the concentration is a guess.
     """
 
@@ -160,7 +168,7 @@ def buy_rows(counts: Counts, spending: Spending) -> RowProfile | None:
             ROW_EDGES,
         )
         deviation = finer
-    seen = visible(noisy, deviation, THRESHOLD)
+    seen = visible(noisy, deviation, THRESHOLD, ALONE)
     if not seen.any():
         return None
     upper = np.array(edges, dtype=np.float64)
@@ -189,13 +197,11 @@ def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int
         seen = np.where(edges == 0.5, 5 * deviation, 0.0)
     loose = seen if blind else near(unimodal(noisy), seen, 4)
     users = float(loose.sum())
-    if not equal and row_cap is not None:
-        rows = RowProfile(np.array([users]), np.array([float(row_cap)]), (row_cap,))
     if rows is not None:
         users = float(rows.users.sum())
     profile = Profile(
         users=users,
-        row_cap=1 if rows is None else row_cap or rows.largest,
+        row_cap=1 if equal else row_cap or (rows.largest if rows is not None else 1),
         equal=equal,
         rows=rows,
         concentration=_crowding(seen),
@@ -238,5 +244,9 @@ def _merged(bins: Any, wide: Any) -> Any:
 
 
 def _crowding(bins: Floats) -> Crowding:
-    users, size = spread_out(bins, CONCENTRATION_EDGES, 8)
-    return Crowding(users, size, np.ones(len(users)))
+    """Users by concentration: bins spread out, but for the last, which is 1."""
+    edges = CONCENTRATION_EDGES
+    users, size = spread_out(bins[:-2], edges[:-2], 8)
+    between = edges[-3] * (edges[-2] / edges[-3]) ** ((np.arange(8) + 0.5) / 8)
+    users = np.concatenate([users, np.full(8, bins[-2] / 8), bins[-1:]])
+    return Crowding(users, np.concatenate([size, between, [1.0]]), np.ones(len(users)))

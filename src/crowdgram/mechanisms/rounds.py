@@ -128,7 +128,9 @@ class State:
         self.centre = project(self.shrunk.means)
 
 
-def run_rounds(counts: Counts, budget: Budget, profile: Profile, crowd: Crowding, rounds: int | None) -> Estimate:
+def run_rounds(
+    counts: Counts, budget: Budget, profile: Profile, crowd: Crowding, rounds: int | None, reweighted: float
+) -> Estimate:
     """Run the rounds and combine them. `rounds`: how many, where the user says; else as many as promise to pay.
 
     Guarantee: every sum goes through `budget.noisy`, with the bound that `tables` states for it; nothing else is read
@@ -175,6 +177,7 @@ def run_rounds(counts: Counts, budget: Budget, profile: Profile, crowd: Crowding
         user_variance=_user_variance(state, own_shape),
         effective_users=profile.effective_users,
         shape=budget.shape,
+        reweighted=reweighted,
         parameters={
             "rounds": done,
             **({} if profile.equal else {"max_rows_per_user": profile.row_cap}),
@@ -214,7 +217,7 @@ def _first_round(
     total = max(float(noisy.sum()), math.sqrt(k) * noise)
     error = math.sqrt(k) * noise / total
     measured_mass = total / ROUND_UNIT / chosen.kept
-    mass = measured_mass if error < 0.4 or profile.equal else profile.mass
+    mass = measured_mass if error < 0.4 or profile.rows is None else profile.mass
     zeros = np.zeros(k)
     state = State(zeros, zeros, max(mass, 1.0), error, zeros, Shrunk(zeros, zeros, zeros))
     state.learn(noisy / total, np.full(k, noise / total), budget.shape)
@@ -350,8 +353,9 @@ class _Measured:
         doubt = math.sqrt(self._state.mass_error**2 + 0.04**2 + (3 * self._look_deviation / max(self.users, 1.0)) ** 2)
         if crowd is None:
             radius = math.hypot(own, self.scaled.error) * SNUG
-            cost = noise * radius / (self._state.mass * 0.95)
-            return _Choice(radius, min(1.0, ROOM), cost, 0.0, 0.95, doubt)
+            kept = 0.95 * SNUG
+            cost = noise * radius / (self._state.mass * kept)
+            return _Choice(radius, 1.0, cost, 0.0, kept, math.hypot(doubt, 0.05))
         differ = 0.01 + (DISAGREEMENT - 0.01) * self.disagreement(crowd)
         best = best_radius(crowd, noise, differ)
         typical = float((crowd.users * crowd.size).sum() / crowd.total_mass)
