@@ -216,9 +216,14 @@ def test_errors_are_one_line(folder):
 # --- failures: exit code 1
 
 
-def test_rows_that_cannot_be_read_are_a_failure(folder):
-    Path("broken.csv").write_text(f"user,item\na,b,{SECRET}\n")
-    result = release(table="broken.csv")
+def test_rows_that_cannot_be_read_are_a_failure(folder, monkeypatch):
+    from crowdgram.tables import engine
+
+    def fail(*_):
+        raise RuntimeError(SECRET)
+
+    monkeypatch.setattr(engine.DuckEngine, "_create", fail)
+    result = release()
     assert result.exit_code == 1
     assert "counting rows" in result.stderr
     assert SECRET not in result.output

@@ -82,6 +82,7 @@ def test_an_interval_holds_its_probability():
         user_variance=None,
         effective_users=1.0,
         shape="gaussian",
+        reweighted=0.0,
         parameters={},
     )
     assert (made.lower <= made.probabilities).all()

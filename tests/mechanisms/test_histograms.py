@@ -55,9 +55,9 @@ def test_strays_must_stand_out_further():
     near_by = np.array([0.0, 40.0, 0.0, 8.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     far = np.array([0.0, 40.0, 0.0, 0.0, 0.0, 0.0, 0.0, 8.0, 0.0])
     farther = np.array([0.0, 40.0, 0.0, 0.0, 0.0, 0.0, 0.0, 10.0, 0.0])
-    assert np.nonzero(visible(near_by, 1.0, 6.5))[0].tolist() == [1, 3]
-    assert np.nonzero(visible(far, 1.0, 6.5))[0].tolist() == [1]
-    assert np.nonzero(visible(farther, 1.0, 6.5))[0].tolist() == [1, 7]
+    assert np.nonzero(visible(near_by, 1.0, 6.5, 1.4))[0].tolist() == [1, 3]
+    assert np.nonzero(visible(far, 1.0, 6.5, 1.4))[0].tolist() == [1]
+    assert np.nonzero(visible(farther, 1.0, 6.5, 1.4))[0].tolist() == [1, 7]
 
 
 def test_a_window_sees_what_no_bin_shows():

@@ -126,8 +126,8 @@ def test_a_big_crowd_is_seen_well(ways):
 def test_weights_ask_different_questions():
     """One heavy user of x, many light users of y: half the rows, but one user in 201."""
     rows = [("heavy", "x")] * 2000 + [(f"u{k}", "y") for k in range(2000)]
-    by_rows = release(table_of(*rows), domain=["x", "y"], epsilon=50, max_rows_per_user=2000)
-    by_users = release(table_of(*rows), domain=["x", "y"], epsilon=50, weight="users")
+    by_rows = release(table_of(*rows), domain=["x", "y"], epsilon=50, max_rows_per_user=2000, mechanism="laplace")
+    by_users = release(table_of(*rows), domain=["x", "y"], epsilon=50, weight="users", mechanism="laplace")
     # Noise of scale 1/50 on weights of 2 (rows) and 2001 (users): |error| > 0.2 needs 20 scales, 2 in 10^9.
     assert by_rows.probability("x") == pytest.approx(0.5, abs=0.2)
     assert by_users.probability("x") == pytest.approx(1 / 2001, abs=0.001)
