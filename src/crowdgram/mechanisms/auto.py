@@ -32,7 +32,7 @@ PROBE_MOST, PROBE_LEAST = 0.025, 0.003
 
 CLEARLY = 0.8
 """Rounds must be predicted to cost this factor of plain Laplace noise to be preferred on the first estimate's word."""
-MILD = 1.5
+MILD = 2.0
 """Rounds that can lose this much at most may be tried on a weaker promise: they can win by far more."""
 
 UNSEEN = 1.2
@@ -112,7 +112,7 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
         light = float((profile.rows.users / profile.rows.rows).sum() / profile.rows.users.sum())
     excess = square - (crowd_square + (1 - crowd_square) * light)  # what chance does not explain, over users
     chance = (1 - crowd_square) * by_chance
-    own, least_own = max(excess, 0.0) + chance, max(excess - doubt, 0.0) + chance
+    own, least_own = max(excess, 0.0) + chance, max(excess - 2 * doubt, 0.0) + chance
     cap = _plain_cost(spending, profile, k)
 
     def centred(variance: float) -> float:

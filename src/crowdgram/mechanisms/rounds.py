@@ -414,7 +414,7 @@ def _later_round(
 def _weight_share(budget: Budget, state: State, choice: _Choice, share: float, largest: float) -> float:
     """The part of a round that its divisor is worth: an error in it scales the step, noise in the sums does not."""
     step = float(state.shrunk.spreads.sum())
-    if choice.doubt * step < 0.3 * choice.cost:
+    if choice.doubt * step < 0.5 * choice.cost:
         return WEIGHT_LEAST
     one = budget.deviation(share) * largest / max(state.mass * choice.kept, 10.0)
     best = math.pow(step / max(choice.cost, 1e-12) * one, 1 / (1 + budget.power))
