@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy.typing as npt
 
 from crowdgram.errors import InvalidArgument
 
-__all__ = ["MAX_SCALE", "add_discrete_gaussian", "add_discrete_laplace", "fresh_salt"]
+__all__ = ["MAX_SCALE", "add_discrete_gaussian", "add_discrete_laplace", "fresh_salt", "prepare"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -61,6 +62,11 @@ def add_discrete_laplace(values: Integers | Sequence[int], scale: float) -> Inte
     Reference: arXiv 2004.00010, Algorithm 2, as implemented by OpenDP's make_laplace; docs/proofs/laplace.md.
     """
     return _add("scale", values, scale, _laplace_measurement)
+
+
+def prepare() -> None:
+    """Load the sampler in the background, while an engine is busy: it takes a few tenths of a second."""
+    Thread(target=_opendp, daemon=True).start()
 
 
 def fresh_salt() -> str:
