@@ -76,15 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     users = max(1, round(USERS * options.rows_scale))
     table, domain = make_data(users)
-    command = (
-        shlex.split(options.command) if options.command else [str(Path(sys.executable).parent / "crowdgram")]
-    )
+    command = shlex.split(options.command) if options.command else [str(Path(sys.executable).parent / "crowdgram")]
     lines = measure(command, options.mechanism, options.repeat, table, domain, users * ROWS_PER_USER)
     print(render(lines))
     if options.rows_scale != 1:
-        print(
-            "The targets are set for --rows-scale 1; the interpreter's start weighs more on smaller tables."
-        )
+        print("The targets are set for --rows-scale 1; the interpreter's start weighs more on smaller tables.")
     if options.json:
         options.json.write_text(json.dumps(report(lines, users), indent=2) + "\n")
 
@@ -92,9 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeat", type=int, default=3, help="runs of each; the median counts (default 3)")
-    parser.add_argument(
-        "--rows-scale", type=float, default=1.0, help="share of the 20 million rows (default 1)"
-    )
+    parser.add_argument("--rows-scale", type=float, default=1.0, help="share of the 20 million rows (default 1)")
     parser.add_argument("--mechanism", action="append", help="repeatable (default laplace and gaussian)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure to FILE")
     # What to run instead of crowdgram, to test this file.
@@ -123,9 +117,7 @@ def make_data(users: int) -> tuple[Path, Path]:
     return table, domain
 
 
-def measure(
-    command: list[str], mechanisms: list[str], repeat: int, table: Path, domain: Path, rows: int
-) -> list[Line]:
+def measure(command: list[str], mechanisms: list[str], repeat: int, table: Path, domain: Path, rows: int) -> list[Line]:
     """Time a floor and a release in turn, so that a busy moment of the machine meets both."""
     warm(table)
     floors: dict[str, list[Run]] = {mechanism: [] for mechanism in mechanisms}
@@ -161,9 +153,7 @@ def time_release(command: list[str], mechanism: str, table: Path, domain: Path, 
     files = ["--domain", str(domain), "--mechanism", mechanism, "-o", str(out)]
     finished = run([*command, "release", str(table), "--user", "user", "--item", "item", *privacy, *files])
     if not out.exists() or out.stat().st_size == 0:
-        raise SystemExit(
-            f"The release with {mechanism} ended well but wrote no result: its time means nothing."
-        )
+        raise SystemExit(f"The release with {mechanism} ended well but wrote no result: its time means nothing.")
     return finished
 
 
@@ -174,9 +164,7 @@ def run(command: list[str]) -> Run:
         try:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
         except OSError as error:
-            raise SystemExit(
-                f"Cannot run {command[0]}: {error.strerror}. Install the package first."
-            ) from error
+            raise SystemExit(f"Cannot run {command[0]}: {error.strerror}. Install the package first.") from error
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -210,9 +198,7 @@ def render(lines: list[Line]) -> str:
         f"{verdict(line.ratio, TARGET_RATIO)} {line.peak_mb:>8.0f} {verdict(line.peak_mb, TARGET_MB)}"
         for line in lines
     ]
-    return "\n".join(
-        [header, *body, f"targets: ratio at most {TARGET_RATIO}, peak at most {TARGET_MB:.0f} MB"]
-    )
+    return "\n".join([header, *body, f"targets: ratio at most {TARGET_RATIO}, peak at most {TARGET_MB:.0f} MB"])
 
 
 def verdict(value: float, target: float) -> str:

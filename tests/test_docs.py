@@ -64,7 +64,7 @@ def run_command(command):
 
 
 def make_targets():
-    return re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    return re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
 def run_document(text, name):

@@ -35,6 +35,9 @@ CLEARLY = 0.8
 MILD = 2.0
 """Rounds that can lose this much at most may be tried on a weaker promise: they can win by far more."""
 
+DOUBTS = 1.6
+"""Standard errors of the first estimate that users may be given credit for."""
+
 UNSEEN = 1.2
 """Too few users to see their rows: they weigh the same, and the answer by rows differs by about this many sampling
 errors.
@@ -112,7 +115,7 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
         light = float((profile.rows.users / profile.rows.rows).sum() / profile.rows.users.sum())
     excess = square - (crowd_square + (1 - crowd_square) * light)  # what chance does not explain, over users
     chance = (1 - crowd_square) * by_chance
-    own, least_own = max(excess, 0.0) + chance, max(excess - 2 * doubt, 0.0) + chance
+    own, least_own = max(excess, 0.0) + chance, max(excess - DOUBTS * doubt, 0.0) + chance
     cap = _plain_cost(spending, profile, k)
 
     def centred(variance: float) -> float:
