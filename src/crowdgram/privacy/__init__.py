@@ -21,7 +21,7 @@ from crowdgram.privacy.events import (
     to_dp_event,
 )
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
-from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, fresh_salt, prepare
+from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, fresh_salt
 from crowdgram.privacy.spending import Spending
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
     "fresh_salt",
     "gaussian_sigma",
     "laplace_scale",
-    "prepare",
     "remaining_epsilon",
     "remaining_mu",
     "to_dp_event",

@@ -13,7 +13,6 @@ import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy.typing as npt
 
 from crowdgram.errors import InvalidArgument
 
-__all__ = ["MAX_SCALE", "add_discrete_gaussian", "add_discrete_laplace", "fresh_salt", "prepare"]
+__all__ = ["MAX_SCALE", "add_discrete_gaussian", "add_discrete_laplace", "fresh_salt"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -64,11 +63,6 @@ def add_discrete_laplace(values: Integers | Sequence[int], scale: float) -> Inte
     return _add("scale", values, scale, _laplace_measurement)
 
 
-def prepare() -> None:
-    """Load the sampler in the background, while an engine is busy: it takes a few tenths of a second."""
-    Thread(target=_opendp, daemon=True).start()
-
-
 def fresh_salt() -> str:
     """128 random bits in hexadecimal, from the operating system.
 
@@ -97,24 +91,25 @@ def _add(name: str, values: Any, scale: float, measurement: Callable[[float], An
 
 @lru_cache(maxsize=64)
 def _gaussian_measurement(sigma: float) -> Any:
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
-    return dp.m.make_gaussian(*space, scale=sigma)
+    # Imported when first needed, and by module: OpenDP's prelude would also load every library that it can work with.
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), scale=sigma)
 
 
 @lru_cache(maxsize=64)
 def _laplace_measurement(scale: float) -> Any:
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return dp.m.make_laplace(*space, scale=scale)
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+    from opendp.mod import enable_features
 
-
-def _opendp() -> Any:
-    """OpenDP, imported when first needed: it takes a while."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    return dp
+    enable_features("contrib")
+    return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale)
 
 
 def _checked_scale(name: str, scale: Any) -> float:

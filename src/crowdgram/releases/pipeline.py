@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..errors import InvalidArgument
 from ..mechanisms import CONFIDENCE, MECHANISMS, PURE, Request, check_mechanism, reserve
-from ..privacy import Adjacency, Guarantee, Spending, prepare
+from ..privacy import Adjacency, Guarantee, Spending
 from .release import Release
 
 __all__ = ["release"]
@@ -73,7 +73,6 @@ def release(
         items = read_domain(domain, rows.item_type, item=item)
         versions = _versions(engine.name)
         spending = Spending(guarantee)
-        prepare()
         report("counting rows by user and item")
         counts = count_rows(rows, items)
         estimate = MECHANISMS[mechanism](counts, spending, Request(weight, max_rows_per_user, rounds, report))
