@@ -26,6 +26,10 @@ NEARLY = 1.01
 """Radii whose cost is within 1% of the best are as good; the largest of them clips least."""
 
 
+BETWEEN = 200
+"""Radii tried between the least size and the largest."""
+
+
 @dataclass(frozen=True)
 class RadiusCost:
     """The radius, its predicted cost, the part of it that is bias, and the mean weight that clipping leaves."""
@@ -56,7 +60,8 @@ def best_radius(crowd: Crowding, noise: float, disagreement: float) -> RadiusCos
     """
     present = crowd.users > 0
     size, before = crowd.size[present], (crowd.users * crowd.mass)[present]
-    radii = np.append(np.unique(size), size.max() * 1.05)
+    between = np.geomspace(size.min(), size.max() * 1.05, BETWEEN)  # the best radius may lie between two sizes
+    radii = np.union1d(size, between)
     after = before * np.minimum(1.0, radii[:, None] / size[None, :])
     total = after.sum(axis=1)
     bias = 2 * disagreement * reweighting(before, after)
