@@ -18,7 +18,7 @@ from ..tables import UNIT, Counts, l1_sum
 from .cost import DISAGREEMENT, best_radius
 from .estimate import Estimate, from_noisy_sums
 from .histograms import Crowding
-from .profile import Profile, buy_profile, reserve_profile
+from .profile import Profile, buy_profile, closer_look, reserve_profile
 from .request import Request
 from .rounds import MAX_ROUNDS, Budget, run_rounds
 from .row_cap import CapCost, best_row_cap
@@ -26,9 +26,11 @@ from .schedule import Outlook, reachable
 
 __all__ = ["adaptive", "auto", "reserve"]
 
-PROBE_PURPOSE = "first estimate of the crowd"
+PROBE_PURPOSE = "a closer look, for the choice"
 PROBE_MOST, PROBE_LEAST = 0.025, 0.003
-"""Parts of epsilon for the first estimate, by how large the crowd is."""
+"""Parts of epsilon for the closer look, by how large the crowd is."""
+PROBE_FEW_ITEMS = 0.06
+"""... and at most where items are few: then even a few hundred users can be served, if the choice is right."""
 
 CLEARLY = 0.8
 """Rounds must be predicted to cost this factor of plain Laplace noise to be preferred on the first estimate's word."""
@@ -37,6 +39,9 @@ MILD = 2.0
 
 DOUBTS = 1.6
 """Standard errors of the first estimate that users may be given credit for."""
+
+BARELY = 4.0
+"""Standard errors by which a crowd must be seen for the choice to rest on a closer look at it."""
 
 UNSEEN = 1.2
 """Too few users to see their rows: they weigh the same, and the answer by rows differs by about this many sampling
@@ -55,7 +60,7 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     reserve is spent, and a plain finish spends what is left of epsilon. That is the situation of Theorem 4 in
     docs/proofs/accounting.md.
     """
-    reserve(spending, rows=_buys_rows(request))
+    reserve(spending, counts.items, rows=_buys_rows(request))
     profile, crowd = _profile(counts, spending, request)
     request.report("estimating")
     choice = _choose(counts, spending, profile, crowd)
@@ -72,10 +77,10 @@ def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
     return _rounds(counts, spending, profile, crowd, request)
 
 
-def reserve(spending: Spending, *, rows: bool = True) -> None:
+def reserve(spending: Spending, items: int, *, rows: bool = True) -> None:
     """Set aside all that `auto` may spend before it is known which way it goes."""
     reserve_profile(spending, rows=rows)
-    spending.reserve(PROBE_PURPOSE, bound=UNIT, epsilon=PROBE_MOST * spending.guarantee.epsilon)
+    spending.reserve(PROBE_PURPOSE, bound=UNIT, epsilon=_probe_most(items) * spending.guarantee.epsilon)
 
 
 @dataclass(frozen=True)
@@ -98,8 +103,7 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
     cap = _plain_cost(spending, profile, k)
     uncentred = _uncentred_cost(budget, crowd, k)
     if profile.blind:
-        # Too few users to tell. Gaussian rounds can win by far more than they can lose; pure ones cannot.
-        return _Decision(budget.shape == "gaussian", cap, None)
+        return _Decision(budget.shape == "gaussian" and _few_agree(counts, spending, budget), cap, None)
     if uncentred < cap.cost:
         return _Decision(True, cap, None)
     square = profile.mean_square_concentration
@@ -129,12 +133,27 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
     return _Decision(promising or possible, cap, own)
 
 
+def _few_agree(counts: Counts, spending: Spending, budget: Budget) -> bool:
+    """Whether a crowd too small for histograms looks close to some common distribution.
+
+    The only centre that needs no estimate is the uniform distribution, from which users are sqrt(E||N/m||^2 - 1/k)
+    away. A better centre is nearer: half of that square is taken to be the centre's own. Not seen well: no.
+    """
+    epsilon = _probe_most(counts.items) * spending.guarantee.epsilon
+    users, square, deviation = closer_look(counts, spending, PROBE_PURPOSE, epsilon)
+    if users < BARELY * deviation:
+        return False
+    radius = math.sqrt(max(square - 1 / counts.items, 0.0) / 2)
+    plain = spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
+    return budget.mean_absolute * budget.deviation(1.0) * radius < plain
+
+
 def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -> tuple[float, float]:
     """||p||^2 of the crowd, and a standard error, from Laplace noise on capped counts for a small part of epsilon."""
     k, epsilon = counts.items, spending.guarantee.epsilon
     expected = _capped_mass(profile, cap.row_cap)
     least = spending.laplace_scale(UNIT, 1.0) / UNIT * 140 / max(expected, 1.0)
-    part = min(PROBE_MOST * epsilon, max(PROBE_LEAST * epsilon, least))
+    part = min(_probe_most(k) * epsilon, max(PROBE_LEAST * epsilon, least))
     noisy, event = spending.laplace(PROBE_PURPOSE, l1_sum(counts, cap.row_cap), bound=UNIT, epsilon=part)
     values = noisy / UNIT
     deviation = math.sqrt(2) * event.scale / UNIT
@@ -183,6 +202,11 @@ def _round_budget(spending: Spending, items: int) -> Budget:
     if spending.guarantee.delta > 0:
         return Budget(spending, "gaussian", spending.remaining_mu(16 * items + 1000))
     return Budget(spending, "laplace", spending.remaining_epsilon() * SPENDABLE)
+
+
+def _probe_most(items: int) -> float:
+    """The part of epsilon that a closer look may cost at most."""
+    return min(PROBE_FEW_ITEMS, max(PROBE_MOST, 2 / items))
 
 
 def _buys_rows(request: Request) -> bool:

@@ -17,7 +17,16 @@ from ..privacy import Spending
 from ..tables import ROW_LIMIT, UNIT, Centre, Counts, distances, rows_histogram
 from .histograms import Crowding, grown, near, spread_out, unimodal, visible
 
-__all__ = ["HISTOGRAM_UNIT", "ROW_EDGES", "Profile", "RowProfile", "buy_profile", "buy_rows", "reserve_profile"]
+__all__ = [
+    "HISTOGRAM_UNIT",
+    "ROW_EDGES",
+    "Profile",
+    "RowProfile",
+    "buy_profile",
+    "buy_rows",
+    "closer_look",
+    "reserve_profile",
+]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -189,7 +198,7 @@ def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int
         rows = buy_rows(counts, spending)
         equal = rows is None  # too few users to see: let every user weigh the same
     edges = CONCENTRATION_EDGES
-    histogram = distances(counts, Centre.origin(counts.items)).histogram((edges * UNIT).tolist(), 1)
+    histogram = _by_concentration(counts)
     noisy, deviation = _two_looks(histogram, spending, CONCENTRATION_PURPOSE)
     seen = visible(noisy, deviation, THRESHOLD)
     blind = not seen.any()
@@ -208,6 +217,26 @@ def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int
         blind=blind,
     )
     return profile, profile.uncentred(_crowding(loose))
+
+
+def closer_look(counts: Counts, spending: Spending, purpose: str, epsilon: float) -> tuple[float, float, float]:
+    """Users, their mean square concentration, and the deviation of the first, for crowds that no histogram shows.
+
+    Two numbers instead of many: a user whose bin has the square concentration x adds x to the first and 1 - x to the
+    second. Guarantee: rounded to whole numbers, the two are non-negative and sum to UNIT for each user.
+    """
+    bins = _by_concentration(counts)
+    lower = CONCENTRATION_EDGES / 2**0.5
+    lower[-2:] = CONCENTRATION_EDGES[-3:-1]
+    squares = np.floor(CONCENTRATION_EDGES * lower * UNIT).astype(np.int64)
+    squares[-1] = UNIT
+    pairs = (squares.tolist(), (UNIT - squares).tolist())
+    exact = [sum(n * x for n, x in zip(bins.tolist(), each, strict=True)) for each in pairs]
+    sums = np.array([min(total, 2**62) for total in exact], dtype=np.int64)  # a cap moves nothing further apart
+    noisy, event = spending.laplace(purpose, sums, bound=UNIT, epsilon=epsilon)
+    near_one, far = (noisy / UNIT).tolist()
+    users = near_one + far
+    return users, min(max(near_one / users, 0.0), 1.0) if users > 0 else 1.0, 2 * event.scale / UNIT
 
 
 _LOOKS = (("first look", FIRST_LOOK), ("second look", SECOND_LOOK))
@@ -234,6 +263,11 @@ def _look(histogram: Integers, spending: Spending, purpose: str, share: float) -
 
 def _is_enough(noisy: Floats, deviation: float) -> bool:
     return bool(visible(noisy, deviation, THRESHOLD).sum() >= ENOUGH * deviation)
+
+
+def _by_concentration(counts: Counts) -> Integers:
+    origin = distances(counts, Centre.origin(counts.items))
+    return origin.histogram((CONCENTRATION_EDGES * UNIT).tolist(), 1)
 
 
 def _merged(bins: Any, wide: Any) -> Any:

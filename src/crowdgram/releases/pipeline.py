@@ -104,7 +104,7 @@ def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:
         )
     if guarantee.delta > 0 and mechanism not in PURE:
         trial = Spending(guarantee)
-        reserve(trial)
+        reserve(trial, items=1)  # what few items set aside is the most
         if trial.remaining_mu(1) < MIN_MU:
             raise InvalidArgument(
                 f"{given}: leaves nothing for mechanism={mechanism!r}. Give a larger epsilon, a larger delta, such as "
