@@ -9,7 +9,7 @@ cheap first estimate.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from ..tables import UNIT, Counts, l1_sum
 from .cost import DISAGREEMENT, best_radius
 from .estimate import Estimate, from_noisy_sums
 from .histograms import Crowding
-from .profile import Profile, buy_profile, closer_look, reserve_profile
+from .measurements import agreed
+from .profile import Profile, buy_profile, closer_look, look_again, reserve_profile
 from .request import Request
 from .rounds import MAX_ROUNDS, Budget, run_rounds
 from .row_cap import CapCost, best_row_cap
@@ -158,10 +159,9 @@ def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -
     values = noisy / UNIT
     deviation = math.sqrt(2) * event.scale / UNIT
     known = 0.15 if profile.equal or profile.rows is not None else 1.0  # rows may be far below a given cap
-    precisions = np.array([1 / (k * deviation**2), (known * expected) ** -2])
-    total = float((np.array([values.sum(), expected]) * precisions).sum() / precisions.sum())
+    total, total_error = agreed(float(values.sum()), math.sqrt(k) * deviation, expected, known * expected)
     total = max(total, (1 - known) * 0.5 * expected, math.sqrt(k) * deviation)
-    noise, total_error = deviation / total, float(precisions.sum()) ** -0.5 / total
+    noise, total_error = deviation / total, total_error / total
     square = float(((values / total) ** 2).sum()) - k * noise**2
     square = min(max(square, 1 / k), 1.0)
     doubt = 2 * math.sqrt(square) * noise + math.sqrt(2 * k) * noise**2 + 2 * total_error * square
@@ -170,7 +170,11 @@ def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -
 
 def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decision, request: Request) -> Estimate:
     """Laplace noise on capped counts with all that is left."""
-    sums = l1_sum(counts, choice.cap.row_cap)
+    cap = choice.cap
+    if profile.rows is not None:
+        profile = replace(profile, rows=look_again(counts, spending, profile.rows))
+        cap = _plain_cost(spending, profile, counts.items)
+    sums = l1_sum(counts, cap.row_cap)
     noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
     own = choice.user_variance
     if own is None:
@@ -179,8 +183,8 @@ def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decisi
     return from_noisy_sums(
         noisy,
         event,
-        {"branch": "laplace", **({} if profile.equal else {"max_rows_per_user": choice.cap.row_cap})},
-        bias=choice.cap.bias,
+        {"branch": "laplace", **({} if profile.equal else {"max_rows_per_user": cap.row_cap})},
+        bias=cap.bias,
         reweighted=_reweighted(request, profile),
         user_variance=own,
         effective_users=profile.effective_users,

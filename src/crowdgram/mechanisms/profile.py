@@ -7,6 +7,7 @@ first and again, dearer, only where the first look showed too little: a large cr
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from ..privacy import Spending
 from ..tables import ROW_LIMIT, UNIT, Centre, Counts, distances, rows_histogram
 from .histograms import Crowding, grown, near, spread_out, unimodal, visible
+from .measurements import agreed
 
 __all__ = [
     "HISTOGRAM_UNIT",
@@ -25,6 +27,7 @@ __all__ = [
     "buy_profile",
     "buy_rows",
     "closer_look",
+    "look_again",
     "reserve_profile",
 ]
 
@@ -61,19 +64,43 @@ ALONE = 1.4
 follows.
 """
 
+THIRD_LEAST, THIRD_MOST = 0.01, 0.035
+"""Parts of epsilon for a third look at rows, before a pure finish. Below, the second was as good."""
+DETAIL = 120
+"""A third look aims at a standard deviation of one user in this many."""
+NARROW = 3
+"""Users in so few bins leave no doubt about the cap."""
+
 assert ROW_EDGES[-1] == ROW_LIMIT
 assert set(ROW_EDGES) <= set(FINE_ROW_EDGES)
+_WIDE = np.searchsorted(ROW_EDGES, FINE_ROW_EDGES)
+"""The wide bin that each fine one lies in."""
 
 
 @dataclass(frozen=True)
 class RowProfile:
     """Noisy numbers of users by rows: `users[j]` of them with about `rows[j]` rows, at most `edges[j]`. Bins lost
     in the noise are zero.
+
+    bins: the same as they were measured, with this standard deviation.
     """
 
     users: Floats
     rows: Floats
     edges: tuple[int, ...]
+    bins: Floats
+    deviation: float
+
+    @classmethod
+    def of(cls, bins: Floats, deviation: float, edges: tuple[int, ...]) -> RowProfile | None:
+        """What noisy bins show; None if nothing stands out."""
+        seen = visible(bins, deviation, THRESHOLD, ALONE)
+        if not seen.any():
+            return None
+        upper = np.array(edges, dtype=np.float64)
+        smallest = np.concatenate([[1.0], upper[:-1] + 1])
+        users = near(unimodal(bins), grown(bins, seen, deviation), 1)
+        return cls(users, np.sqrt(smallest * upper), edges, bins, deviation)
 
     @property
     def largest(self) -> int:
@@ -165,25 +192,29 @@ def buy_rows(counts: Counts, spending: Spending) -> RowProfile | None:
     more users each.
     """
     fine = rows_histogram(counts, FINE_ROW_EDGES)
-    wide = np.searchsorted(ROW_EDGES, FINE_ROW_EDGES)  # the wide bin that each fine one lies in
     (_, first), (_, second) = _LOOKS
     noisy, deviation = _look(fine, spending, f"{ROWS_PURPOSE}, {_LOOKS[0][0]}", first)
-    edges = FINE_ROW_EDGES
-    if not _is_enough(noisy, deviation):
-        again, finer = _look(_merged(fine, wide), spending, f"{ROWS_PURPOSE}, {_LOOKS[1][0]}", second)
-        deviations = deviation * np.sqrt(np.bincount(wide))
-        noisy, edges = (
-            (_merged(noisy, wide) * deviations**-2 + again * finer**-2) / (deviations**-2 + finer**-2),
-            ROW_EDGES,
-        )
-        deviation = finer
-    seen = visible(noisy, deviation, THRESHOLD, ALONE)
-    if not seen.any():
-        return None
-    upper = np.array(edges, dtype=np.float64)
-    smallest = np.concatenate([[1.0], upper[:-1] + 1])
-    users = near(unimodal(noisy), grown(noisy, seen, deviation), 1)
-    return RowProfile(users, np.sqrt(smallest * upper), edges)
+    if _is_enough(noisy, deviation):
+        return RowProfile.of(noisy, deviation, FINE_ROW_EDGES)
+    again, finer = _look(_merged(fine), spending, f"{ROWS_PURPOSE}, {_LOOKS[1][0]}", second)
+    bins, _ = agreed(_merged(noisy), deviation * np.sqrt(np.bincount(_WIDE)), again, finer)
+    return RowProfile.of(bins, finer, ROW_EDGES)
+
+
+def look_again(counts: Counts, spending: Spending, known: RowProfile) -> RowProfile:
+    """The crowd by rows once more, where it is spread thinly over bins: which cap is best rests on the heaviest.
+
+    Only for a pure finish: this look is not reserved.
+    """
+    crowd = max(float(known.users.sum()), 1.0)
+    share = math.sqrt(2) * DETAIL / (crowd * spending.guarantee.epsilon)
+    narrow = np.count_nonzero(known.users) <= NARROW
+    if known.edges != ROW_EDGES or narrow or share < THIRD_LEAST:
+        return known
+    histogram = rows_histogram(counts, ROW_EDGES)
+    noisy, deviation = _look(histogram, spending, f"{ROWS_PURPOSE}, third look", min(share, THIRD_MOST))
+    bins, both = agreed(known.bins, known.deviation, noisy, deviation)
+    return RowProfile.of(bins, both, ROW_EDGES) or known
 
 
 def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int | None) -> tuple[Profile, Crowding]:
@@ -248,8 +279,7 @@ def _two_looks(histogram: Integers, spending: Spending, purpose: str) -> tuple[F
     noisy, deviation = _look(histogram, spending, f"{purpose}, {first_name}", first)
     if not _is_enough(noisy, deviation):
         again, finer = _look(histogram, spending, f"{purpose}, {second_name}", second)
-        precision = deviation**-2 + finer**-2
-        noisy, deviation = (noisy * deviation**-2 + again * finer**-2) / precision, precision**-0.5
+        return agreed(noisy, deviation, again, finer)
     return noisy, deviation
 
 
@@ -270,10 +300,10 @@ def _by_concentration(counts: Counts) -> Integers:
     return origin.histogram((CONCENTRATION_EDGES * UNIT).tolist(), 1)
 
 
-def _merged(bins: Any, wide: Any) -> Any:
+def _merged(bins: Any) -> Any:
     """Sums of fine bins by the wide bin that they lie in, in the type of the bins."""
-    merged = np.zeros(int(wide.max()) + 1, dtype=bins.dtype)
-    np.add.at(merged, wide, bins)
+    merged = np.zeros(len(ROW_EDGES), dtype=bins.dtype)
+    np.add.at(merged, _WIDE, bins)
     return merged
 
 

@@ -22,6 +22,7 @@ from ..tables import MAX_BITS, MAX_EXPONENT, MAX_RADIUS, UNIT, Centre, Counts, N
 from .cost import DISAGREEMENT, best_radius
 from .estimate import Estimate, combine
 from .histograms import Crowding, near, spread_out, unimodal, visible
+from .measurements import agreed
 from .profile import HISTOGRAM_UNIT, Profile
 from .schedule import Outlook, next_share
 from .shrink import NoiseShape, Shrunk, shrink
@@ -400,7 +401,8 @@ def _later_round(
     weight_deviation = budget.deviation(weight_share, non_negative=True) * unit / full
     share -= weight_share
     noisy = budget.noisy(f"round {number}: deviations by item", sums.vector(), radius, share, non_negative=False)
-    total, total_error = _agreed(float(weight[0]) / full, weight_deviation, expected, choice.doubt * expected)
+    total, total_error = agreed(float(weight[0]) / full, weight_deviation, expected, choice.doubt * expected)
+    total = max(total, 0.3 * expected)
     centre = measured.scaled.centre.coordinates / 2**bits
     factors = measured.scaled.factors
     step = noisy.astype(np.float64) * factors / (full * 2**bits * total)
@@ -419,13 +421,6 @@ def _weight_share(budget: Budget, state: State, choice: _Choice, share: float, l
     one = budget.deviation(share) * largest / max(state.mass * choice.kept, 10.0)
     best = math.pow(step / max(choice.cost, 1e-12) * one, 1 / (1 + budget.power))
     return min(WEIGHT_MOST, max(WEIGHT_LEAST, best))
-
-
-def _agreed(measured: float, deviation: float, expected: float, doubt: float) -> tuple[float, float]:
-    """A measured and an expected total combined by inverse variance, and the deviation of the result."""
-    precision = deviation**-2 + doubt**-2
-    total = (measured * deviation**-2 + expected * doubt**-2) / precision
-    return max(total, 0.3 * expected), precision**-0.5
 
 
 def _user_variance(state: State, own_shape: float | None) -> Floats | None:
