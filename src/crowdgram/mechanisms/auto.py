@@ -19,7 +19,7 @@ from .cost import DISAGREEMENT, best_radius
 from .estimate import Estimate, from_noisy_sums
 from .histograms import Crowding
 from .measurements import agreed
-from .profile import Profile, buy_profile, closer_look, look_again, reserve_profile
+from .profile import Profile, buy_profile, look_again, look_closer, reserve_profile
 from .request import Request
 from .rounds import MAX_ROUNDS, Budget, run_rounds
 from .row_cap import CapCost, best_row_cap
@@ -41,9 +41,6 @@ MILD = 2.0
 DOUBTS = 1.6
 """Standard errors of the first estimate that users may be given credit for."""
 
-BARELY = 4.0
-"""Standard errors by which a crowd must be seen for the choice to rest on a closer look at it."""
-
 UNSEEN = 1.2
 """Too few users to see their rows: they weigh the same, and the answer by rows differs by about this many sampling
 errors.
@@ -64,6 +61,8 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     reserve(spending, counts.items, rows=_buys_rows(request))
     profile, crowd = _profile(counts, spending, request)
     request.report("estimating")
+    if profile.blind:
+        profile, crowd = look_closer(counts, spending, profile, PROBE_PURPOSE, _probe_most(counts.items))
     choice = _choose(counts, spending, profile, crowd)
     if choice.rounds:
         return _rounds(counts, spending, profile, crowd, request)
@@ -104,7 +103,7 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
     cap = _plain_cost(spending, profile, k)
     uncentred = _uncentred_cost(budget, crowd, k)
     if profile.blind:
-        return _Decision(budget.shape == "gaussian" and _few_agree(counts, spending, budget), cap, None)
+        return _Decision(budget.shape == "gaussian" and _few_agree(spending, budget, profile, k), cap, None)
     if uncentred < cap.cost:
         return _Decision(True, cap, None)
     square = profile.mean_square_concentration
@@ -134,17 +133,15 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
     return _Decision(promising or possible, cap, own)
 
 
-def _few_agree(counts: Counts, spending: Spending, budget: Budget) -> bool:
+def _few_agree(spending: Spending, budget: Budget, profile: Profile, items: int) -> bool:
     """Whether a crowd too small for histograms looks close to some common distribution.
 
     The only centre that needs no estimate is the uniform distribution, from which users are sqrt(E||N/m||^2 - 1/k)
     away. A better centre is nearer: half of that square is taken to be the centre's own. Not seen well: no.
     """
-    epsilon = _probe_most(counts.items) * spending.guarantee.epsilon
-    users, square, deviation = closer_look(counts, spending, PROBE_PURPOSE, epsilon)
-    if users < BARELY * deviation:
+    if not profile.barely_seen:
         return False
-    radius = math.sqrt(max(square - 1 / counts.items, 0.0) / 2)
+    radius = math.sqrt(max(profile.mean_square_concentration - 1 / items, 0.0) / 2)
     plain = spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     return budget.mean_absolute * budget.deviation(1.0) * radius < plain
 
@@ -198,7 +195,9 @@ def _rounds(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
 
 def _reweighted(request: Request, profile: Profile) -> float:
     """How much equal weights may change an answer by rows, in sampling errors, where rows could not be seen."""
-    return UNSEEN if request.weight == "rows" and profile.equal else 0.0
+    if request.weight == "users" or not profile.equal:
+        return 0.0
+    return UNSEEN * math.sqrt(1 - min(1.0, profile.alike / max(profile.users, 1.0)))
 
 
 def _round_budget(spending: Spending, items: int) -> Budget:

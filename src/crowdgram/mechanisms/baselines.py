@@ -77,7 +77,7 @@ def _row_cap(counts: Counts, spending: Spending, request: Request, noise: Litera
         return CapCost(request.max_rows_per_user, 0.0, 0.0)
     reserve_profile(spending, rows=True)
     request.report("finding the row cap")
-    profile = buy_rows(counts, spending)
+    profile, _ = buy_rows(counts, spending)
     if profile is None:
         return CapCost(1, 0.0, 0.0)  # too few users to see: let every user weigh the same
     if noise == "laplace":

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .histograms import Crowding
 
-__all__ = ["DISAGREEMENT", "RadiusCost", "best_radius", "reweighting"]
+__all__ = ["DISAGREEMENT", "RadiusCost", "best_radius", "reshuffling", "reweighting"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,6 +50,21 @@ def reweighting(before: Floats, after: Floats) -> Floats:
     clipped = after / after.sum(axis=-1, keepdims=True)
     variation: Floats = np.abs(clipped - shares).sum(axis=-1) / 2
     return variation
+
+
+def reshuffling(crowd: Crowding, radius: float) -> float:
+    """How far clipping at `radius` moves the crowd's mean by chance, in sampling errors of that mean.
+
+    Users who agree are drawn from one distribution, and clipping draws other shares from the same sample: unbiased, but
+    not the table's own answer. With shares b before and a after, and users who stray from the crowd by size / mass:
+    sqrt(sum (a - b)^2 (size / mass)^2 / sum b^2 (size / mass)^2).
+    """
+    stray = (crowd.size / crowd.mass) ** 2
+    before = crowd.mass / crowd.total_mass
+    after = crowd.mass * np.minimum(1.0, radius / crowd.size)
+    after = after / float((crowd.users * after).sum())
+    moved, own = (float((crowd.users * share**2 * stray).sum()) for share in (after - before, before))
+    return float(np.sqrt(moved / own))
 
 
 def best_radius(crowd: Crowding, noise: float, disagreement: float) -> RadiusCost:

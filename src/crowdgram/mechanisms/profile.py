@@ -8,7 +8,7 @@ first and again, dearer, only where the first look showed too little: a large cr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ __all__ = [
     "RowProfile",
     "buy_profile",
     "buy_rows",
-    "closer_look",
     "look_again",
+    "look_closer",
     "reserve_profile",
 ]
 
@@ -50,6 +50,9 @@ HISTOGRAM_UNIT = 2**20
 
 FIRST_LOOK, SECOND_LOOK = 0.004, 0.016
 """Parts of epsilon for the two looks at each histogram."""
+
+BARELY = 4.0
+"""Standard errors by which a crowd that no histogram shows must stand out as a whole."""
 
 ENOUGH = 60
 """A first look is enough if it shows this many standard deviations of users."""
@@ -114,7 +117,8 @@ class Profile:
 
     users: how many. row_cap: rows of one user that count at most; 1 where every user weighs the same (`equal`). rows:
     users by rows, or None where not bought. concentration: users by ||N(u)||_2 / m_u. blind: the crowd is too small for
-    the histogram to show anything, and the concentration is a guess.
+    the histogram to show anything, and the concentration is a guess; barely_seen: or one number, from a closer look.
+    alike: at least so many users seem to have about the same number of rows, even if none of that stands out.
     """
 
     users: float
@@ -122,7 +126,9 @@ class Profile:
     equal: bool
     rows: RowProfile | None
     concentration: Crowding
+    alike: float
     blind: bool
+    barely_seen: bool = False
 
     def masses(self) -> tuple[Floats, Floats]:
         """Users and their relative masses min(rows / row_cap, 1)."""
@@ -185,8 +191,8 @@ def reserve_profile(spending: Spending, *, rows: bool) -> None:
             spending.reserve(f"{purpose}, {look}", bound=HISTOGRAM_UNIT, epsilon=share * spending.guarantee.epsilon)
 
 
-def buy_rows(counts: Counts, spending: Spending) -> RowProfile | None:
-    """Users by rows; None if nothing stands out of the noise.
+def buy_rows(counts: Counts, spending: Spending) -> tuple[RowProfile | None, float]:
+    """Users by rows, None if nothing stands out of the noise; and how many users the fullest bin holds at least.
 
     The first look is at fine bins. If they are lost in the noise, the second is at bins twice as wide, which hold
     more users each.
@@ -195,10 +201,10 @@ def buy_rows(counts: Counts, spending: Spending) -> RowProfile | None:
     (_, first), (_, second) = _LOOKS
     noisy, deviation = _look(fine, spending, f"{ROWS_PURPOSE}, {_LOOKS[0][0]}", first)
     if _is_enough(noisy, deviation):
-        return RowProfile.of(noisy, deviation, FINE_ROW_EDGES)
+        return RowProfile.of(noisy, deviation, FINE_ROW_EDGES), float(noisy.max())
     again, finer = _look(_merged(fine), spending, f"{ROWS_PURPOSE}, {_LOOKS[1][0]}", second)
     bins, _ = agreed(_merged(noisy), deviation * np.sqrt(np.bincount(_WIDE)), again, finer)
-    return RowProfile.of(bins, finer, ROW_EDGES)
+    return RowProfile.of(bins, finer, ROW_EDGES), float(bins.max()) - 1.5 * finer
 
 
 def look_again(counts: Counts, spending: Spending, known: RowProfile) -> RowProfile:
@@ -225,8 +231,9 @@ def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int
     charges it.
     """
     rows: RowProfile | None = None
+    alike = 0.0
     if not equal and row_cap is None:
-        rows = buy_rows(counts, spending)
+        rows, alike = buy_rows(counts, spending)
         equal = rows is None  # too few users to see: let every user weigh the same
     edges = CONCENTRATION_EDGES
     histogram = _by_concentration(counts)
@@ -245,16 +252,19 @@ def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int
         equal=equal,
         rows=rows,
         concentration=_crowding(seen),
+        alike=max(alike, 0.0),
         blind=blind,
     )
     return profile, profile.uncentred(_crowding(loose))
 
 
-def closer_look(counts: Counts, spending: Spending, purpose: str, epsilon: float) -> tuple[float, float, float]:
-    """Users, their mean square concentration, and the deviation of the first, for crowds that no histogram shows.
+def look_closer(
+    counts: Counts, spending: Spending, blind: Profile, purpose: str, share: float
+) -> tuple[Profile, Crowding]:
+    """A profile, and its crowd by norm, for a crowd that no histogram shows: two numbers instead of many.
 
-    Two numbers instead of many: a user whose bin has the square concentration x adds x to the first and 1 - x to the
-    second. Guarantee: rounded to whole numbers, the two are non-negative and sum to UNIT for each user.
+    A user whose bin has the square concentration x adds x to the first and 1 - x to the second. Guarantee: rounded to
+    whole numbers, the two are non-negative and sum to UNIT for each user.
     """
     bins = _by_concentration(counts)
     lower = CONCENTRATION_EDGES / 2**0.5
@@ -264,10 +274,19 @@ def closer_look(counts: Counts, spending: Spending, purpose: str, epsilon: float
     pairs = (squares.tolist(), (UNIT - squares).tolist())
     exact = [sum(n * x for n, x in zip(bins.tolist(), each, strict=True)) for each in pairs]
     sums = np.array([min(total, 2**62) for total in exact], dtype=np.int64)  # a cap moves nothing further apart
-    noisy, event = spending.laplace(purpose, sums, bound=UNIT, epsilon=epsilon)
+    noisy, event = spending.laplace(purpose, sums, bound=UNIT, epsilon=share * spending.guarantee.epsilon)
     near_one, far = (noisy / UNIT).tolist()
-    users = near_one + far
-    return users, min(max(near_one / users, 0.0), 1.0) if users > 0 else 1.0, 2 * event.scale / UNIT
+    users, deviation = near_one + far, 2 * event.scale / UNIT
+    barely = users > BARELY * deviation
+    if not barely:
+        users = min(max(users, deviation), blind.users)
+        concentration = blind.concentration
+    else:
+        square = min(max(near_one / users, 1 / counts.items), 1.0)
+        concentration = Crowding(np.array([users]), np.array([math.sqrt(square)]), np.ones(1))
+    rows = users if blind.rows is None else blind.users
+    profile = replace(blind, users=rows, concentration=concentration, barely_seen=barely)
+    return profile, profile.uncentred(concentration)
 
 
 _LOOKS = (("first look", FIRST_LOOK), ("second look", SECOND_LOOK))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..privacy import Adjacency, Spending
 from ..tables import MAX_BITS, MAX_EXPONENT, MAX_RADIUS, UNIT, Centre, Counts, Norm, distances
-from .cost import DISAGREEMENT, best_radius
+from .cost import DISAGREEMENT, best_radius, reshuffling
 from .estimate import Estimate, combine
 from .histograms import Crowding, near, spread_out, unimodal, visible
 from .measurements import agreed
@@ -55,6 +55,8 @@ AGREEMENT = 1.15
 """Mean square distances up to this factor above pure chance are taken as agreement; one more and users differ."""
 SNUG = 0.85
 """Where users agree, clipping all of them alike is harmless: the radius is this factor of what is predicted."""
+SURPRISE = 2.0
+"""Standard deviations that a measured and an expected total weight may be apart before the expectation is doubted."""
 ROOM = 2.0
 """A user may weigh this many times what a typical clipped user does."""
 
@@ -138,6 +140,7 @@ def run_rounds(
     from `counts`.
     """
     most = rounds or MAX_ROUNDS
+    reshuffled = 0.0
     state, bias = _first_round(counts, budget, profile, crowd, _first_share(counts, budget, profile, most))
     own_shape: float | None = None
     differ = profile.rows is None
@@ -163,8 +166,8 @@ def run_rounds(
         if crowd_now is None and differ:
             crowd_now = measured.look()
         spend = share * budget.left
-        choice = measured.choose(crowd_now, own, spend)
-        bias = choice.bias
+        choice = measured.choose(crowd_now, own, spend, agree=not differ)
+        bias, reshuffled = choice.bias, choice.reshuffled
         _later_round(done + 1, budget, profile, state, measured, choice, spend)
         measured.drop()
         done += 1
@@ -178,7 +181,7 @@ def run_rounds(
         user_variance=_user_variance(state, own_shape),
         effective_users=profile.effective_users,
         shape=budget.shape,
-        reweighted=reweighted,
+        reweighted=math.hypot(reweighted, reshuffled),
         parameters={
             "rounds": done,
             **({} if profile.equal else {"max_rows_per_user": profile.row_cap}),
@@ -232,6 +235,7 @@ class _Scaled:
     factors: a_i = 2^-e_i, near max(c_i, noise_i)^q, the l1-optimal division of noise over items whose deviations have
     variance about c_i (q = 1/3 for Gaussian noise in l2; 1/4 for Laplace noise in l1). shape: how far a user strays
     who draws from the centre with one row. error: how far the centre itself is from the crowd, from its own noise.
+    wobble: how much the distance of such a user varies from one to the next, relative.
     """
 
     centre: Centre
@@ -239,6 +243,7 @@ class _Scaled:
     reach: float
     shape: float
     error: float
+    wobble: float
 
     @classmethod
     def at(cls, state: State, profile: Profile, budget: Budget) -> _Scaled:
@@ -257,6 +262,8 @@ class _Scaled:
             error = float((state.shrunk.spreads / factors).sum())
             reach = float((c / factors).sum()) + 1 / float(factors.min())
         moment = math.sqrt(profile.mass_moment)
+        spread = variances / factors**2
+        wobble = math.sqrt(float((spread**2).sum()) / 2) / max(float(spread.sum()), 1e-300)
         # A typical radius then stays near 2^47; bits are given up for very large crowds (their sums are larger) and
         # for very small budgets (their noise is).
         expected = 2 * math.hypot(shape * math.sqrt(profile.chance), error * moment)
@@ -264,12 +271,17 @@ class _Scaled:
         spare -= max(0.0, math.log2(budget.deviation(0.01)) - 8)
         bits = int(min(MAX_BITS, max(4, spare)))
         coordinates = np.clip(np.rint(c * 2**bits), 0, 2**bits).astype(np.int64)
-        return cls(Centre(coordinates, exponents, bits), factors, reach, max(shape * moment, 1e-9), error * moment)
+        shape = max(shape * moment, 1e-9)
+        return cls(Centre(coordinates, exponents, bits), factors, reach, shape, error * moment, wobble)
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """What a round works with: radius and largest mass (relative), predicted cost and bias, mean weight kept."""
+    """What a round works with: radius and largest mass (relative), predicted cost and bias, mean weight kept.
+
+    doubt: of the total weight, relative. reshuffled: how far clipping moves the answer by chance, in sampling errors.
+    skewed: mean of 1 / rows over what clipped users weigh, where chance is what moves users; else 0.
+    """
 
     radius: float
     ceiling: float
@@ -277,6 +289,8 @@ class _Choice:
     bias: float
     kept: float
     doubt: float
+    reshuffled: float
+    skewed: float
 
 
 class _Measured:
@@ -348,7 +362,7 @@ class _Measured:
             return 1.0
         return min(1.0, max(0.0, self._typical() / self.chance - AGREEMENT))
 
-    def choose(self, crowd: Crowding | None, own: float, share: float) -> _Choice:
+    def choose(self, crowd: Crowding | None, own: float, share: float, *, agree: bool) -> _Choice:
         """The radius and the largest mass for a round with `share` of the budget."""
         noise = self._budget.mean_absolute * float(self.scaled.factors.sum()) * self._budget.deviation(share)
         doubt = math.sqrt(self._state.mass_error**2 + 0.04**2 + (3 * self._look_deviation / max(self.users, 1.0)) ** 2)
@@ -356,15 +370,38 @@ class _Measured:
             radius = math.hypot(own, self.scaled.error) * SNUG
             kept = 0.95 * SNUG
             cost = noise * radius / (self._state.mass * kept)
-            return _Choice(radius, 1.0, cost, 0.0, kept, math.hypot(doubt, 0.05))
+            reshuffled = math.hypot(reshuffling(self._by_chance(own), radius), self.scaled.wobble)
+            skewed = self._skewed(own, radius) if agree else 0.0
+            return _Choice(radius, 1.0, cost, 0.0, kept, math.hypot(doubt, 0.05), reshuffled, skewed)
         differ = 0.01 + (DISAGREEMENT - 0.01) * self.disagreement(crowd)
         best = best_radius(crowd, noise, differ)
         typical = float((crowd.users * crowd.size).sum() / crowd.total_mass)
         ceiling = min(1.0, max(ROOM * best.radius / typical, 1e-4))
-        return _Choice(best.radius, ceiling, best.cost, best.bias, best.kept, doubt)
+        skewed = self._skewed(own, best.radius) if agree else 0.0
+        reshuffled = reshuffling(crowd, best.radius)
+        return _Choice(best.radius, ceiling, best.cost, best.bias, best.kept, doubt, reshuffled, skewed)
 
     def drop(self) -> None:
         self.distances.drop()
+
+    def _skewed(self, own: float, radius: float) -> float:
+        rows = self._profile.rows
+        if rows is None or self._budget.norm == "l1":
+            return 0.0
+        crowd = self._by_chance(own)
+        after = crowd.users * crowd.mass * np.minimum(1.0, radius / crowd.size)
+        clipped = after * (crowd.size > radius) / rows.rows[rows.users > 0]
+        return float(clipped.sum() / after.sum()) * own**2 / (own**2 + self.scaled.error**2)
+
+    def _by_chance(self, own: float) -> Crowding:
+        """Users as their rows alone would place them: heavier ones are nearer to the crowd, for their mass."""
+        users, mass = self._profile.masses()
+        present = users > 0
+        users, mass = users[present], mass[present]
+        rows = np.ones(1) if self._profile.rows is None else self._profile.rows.rows[present]
+        moment = float((users * mass**3 / rows).sum() / (users * mass).sum())
+        size = mass * np.sqrt(own**2 / moment / rows + self.scaled.error**2 / self._profile.mass_moment)
+        return Crowding(users, size, mass)
 
     def _typical(self) -> float:
         """Mean square distance by mass, from the bins that stand out alone: a false bin far out would rule it."""
@@ -401,16 +438,37 @@ def _later_round(
     weight_deviation = budget.deviation(weight_share, non_negative=True) * unit / full
     share -= weight_share
     noisy = budget.noisy(f"round {number}: deviations by item", sums.vector(), radius, share, non_negative=False)
-    total, total_error = agreed(float(weight[0]) / full, weight_deviation, expected, choice.doubt * expected)
+    found, doubt = float(weight[0]) / full, choice.doubt * expected
+    # Where the two disagree, it is the expectation that is wrong: it rests on a profile, the other on noise alone.
+    doubt *= max(1.0, abs(found - expected) / (SURPRISE * math.hypot(weight_deviation, doubt)))
+    total, total_error = agreed(found, weight_deviation, expected, doubt)
     total = max(total, 0.3 * expected)
     centre = measured.scaled.centre.coordinates / 2**bits
     factors = measured.scaled.factors
     step = noisy.astype(np.float64) * factors / (full * 2**bits * total)
+    step += choice.skewed * _skew(centre, factors)
     deviation = budget.deviation(share) * radius * factors / (full * 2**bits * total)
     # A wrong divisor scales the whole step, and the step is as large as the centre's error.
     state.learn(
         centre + step, np.sqrt(deviation**2 + (total_error / total) ** 2 * state.shrunk.variances), budget.shape
     )
+
+
+def _skew(centre: Floats, factors: Floats) -> Floats:
+    """What clipping takes from the rarer items, times the rows of a user; to be given back.
+
+    A user's counts are skewed: whoever has a row of a rare item is farther out, is clipped more, and the item with
+    them. For users who draw m rows from c and weigh 1 / ||x - c||, to first order,
+
+        E[W (x - c)_i] / E[W] = -Cov(x_i, ||x - c||^2) / (2 E||x - c||^2)
+                              = -(c_i / (2 m A)) ((1 - 2 c_i) / a_i^2 - B)
+
+    where: A = sum_j c_j (1 - c_j) / a_j^2 and B = sum_j c_j (1 - 2 c_j) / a_j^2, by the multinomial's third moments.
+    """
+    c, scales = np.maximum(centre, 0.0), factors**-2
+    spread = float((c * (1 - c) * scales).sum())
+    pull = (1 - 2 * c) * scales
+    return c * (pull - float((c * pull).sum())) / (2 * max(spread, 1e-300))
 
 
 def _weight_share(budget: Budget, state: State, choice: _Choice, share: float, largest: float) -> float:
