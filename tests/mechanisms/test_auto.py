@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 import pytest
 
-from crowdgram.privacy import GaussianEvent, LaplaceEvent, epsilon_spent
+from crowdgram.privacy import GaussianEvent, LaplaceEvent, check, epsilon_spent
 from crowdgram.synth import Crowd
 
 from .crowds import answers, assert_valid, counted, run, run_on
@@ -116,9 +116,9 @@ def test_a_cap_that_is_given_is_kept():
     assert made.estimate.parameters["max_rows_per_user"] == 17
 
 
-def test_the_first_estimate_is_cheap_and_bought_at_most_once():
+def test_a_closer_look_is_cheap_and_taken_at_most_once():
     made = run_on(Crowd(users=3000, rows=60, items=40, seed=3))
-    probes = made.spent_on("first estimate")
+    probes = made.spent_on("a closer look")
     assert len(probes) <= 1
     for event in probes:
         assert event.sensitivity / event.scale <= 0.025 * (1 + 1e-12)
@@ -131,3 +131,27 @@ def test_sampling_errors_shrink_with_the_crowd():
     )
     ratio = np.median(small.sampling_errors / large.sampling_errors)
     assert 1.6 < ratio < 6.4
+
+
+@pytest.mark.parametrize("differ", [0.0, 0.7])
+def test_a_crowd_that_no_histogram_shows_gets_rounds_only_if_it_agrees(differ):
+    """300 users of 20 items, alike or very different: of eight tables each, 8 and 0 or 1 were given rounds."""
+    crowd = Crowd(users=300, rows=100, items=20, differ=differ, seed=6)
+    with counted(crowd.table(), crowd.items) as counts:
+        made = [run(counts) for _ in range(9)]
+    looked = [one for one in made if one.spent_on("a closer look") and one.spent_on("a closer look")[0].dimension == 2]
+    assert looked
+    assert all(check(one.events, one.guarantee) is None for one in made)
+    rounds = sum("rounds" in one.estimate.parameters for one in made)
+    assert rounds >= 2 if differ == 0 else rounds <= 6
+
+
+def test_a_plain_finish_over_thin_bins_looks_at_rows_again_and_spends_all():
+    crowd = Crowd(users=4000, rows=30, items=10, tail=1.5, differ=0.8, seed=7)
+    with counted(crowd.table(), crowd.items) as counts:
+        made = [run(counts) for _ in range(3)]
+    plain = [one for one in made if "branch" in one.estimate.parameters]
+    assert plain
+    for one in plain:
+        assert len(one.spent_on("users by rows, third look")) == 1
+        assert sum(event.sensitivity / event.scale for event in one.events) == pytest.approx(1.0, rel=1e-6)

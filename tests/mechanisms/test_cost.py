@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from crowdgram.mechanisms.cost import NEARLY, best_radius, reweighting
+from crowdgram.mechanisms.cost import NEARLY, best_radius, reshuffling, reweighting
 from crowdgram.mechanisms.histograms import Crowding
 
 crowds = st.integers(1, 8).flatmap(
@@ -79,3 +79,21 @@ def test_empty_bins_do_not_matter():
     with_empty = Crowding(np.array([5.0, 0.0]), np.array([0.5, 1.0]), np.array([1.0, 1.0]))
     without = Crowding(np.array([5.0]), np.array([0.5]), np.array([1.0]))
     assert best_radius(with_empty, 1.0, 0.3) == best_radius(without, 1.0, 0.3)
+
+
+@given(crowds, st.floats(1e-3, 2))
+def test_reshuffling_against_users_one_by_one(crowd, radius):
+    before = [m / crowd.total_mass for m in crowd.mass]
+    clipped = [m * min(1.0, radius / s) for m, s in zip(crowd.mass, crowd.size, strict=True)]
+    total = sum(u * c for u, c in zip(crowd.users, clipped, strict=True))
+    stray = [(s / m) ** 2 for m, s in zip(crowd.mass, crowd.size, strict=True)]
+    parts = list(zip(crowd.users, before, clipped, stray, strict=True))
+    moved = sum(u * (c / total - b) ** 2 * x for u, b, c, x in parts) / sum(u * b**2 * x for u, b, _, x in parts)
+    assert reshuffling(crowd, radius) == pytest.approx(np.sqrt(moved), rel=1e-6, abs=1e-9)
+
+
+def test_nothing_is_reshuffled_where_nobody_is_clipped_or_all_alike():
+    crowd = Crowding(np.array([3.0, 5.0]), np.array([0.5, 0.5]), np.array([1.0, 1.0]))
+    assert reshuffling(crowd, 1.0) == 0
+    assert reshuffling(crowd, 0.1) == pytest.approx(0, abs=1e-12)
+    assert reshuffling(Crowding(crowd.users, np.array([0.2, 0.8]), crowd.mass), 0.3) > 0.1

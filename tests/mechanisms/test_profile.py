@@ -19,10 +19,12 @@ from crowdgram.mechanisms.profile import (
     _merged,
     buy_profile,
     buy_rows,
+    look_closer,
     reserve_profile,
 )
-from crowdgram.privacy import Guarantee, Spending
+from crowdgram.privacy import Guarantee, LaplaceEvent, Spending
 from crowdgram.synth import Crowd
+from crowdgram.tables import UNIT
 
 from .crowds import counted, run_on, table_of
 
@@ -111,18 +113,18 @@ def test_no_rows_seen_makes_users_weigh_the_same():
     spending = Spending(Guarantee(1.0, 1e-6))
     reserve_profile(spending, rows=True)
     with counted(table_of([1], [0]), 2) as counts:
-        seen = [buy_rows(counts, spending)]
+        seen = buy_rows(counts, spending)
     assert seen[0] is None or isinstance(seen[0], RowProfile)
     # Where nothing was seen the profile says so, in the only way that later steps look at.
-    equal = Profile(10.0, 1, True, None, Crowding(np.ones(1), np.ones(1), np.ones(1)), True)
+    equal = Profile(10.0, 1, True, None, Crowding(np.ones(1), np.ones(1), np.ones(1)), 0.0, True)
     assert equal.mass == 10.0
     assert equal.effective_users == 10.0
 
 
 def test_moments_of_masses():
     """Against sums over users, one by one."""
-    rows = RowProfile(np.array([3.0, 1.0]), np.array([2.0, 10.0]), (2, 10))
-    profile = Profile(4.0, 8, False, rows, Crowding(np.array([4.0]), np.array([0.5]), np.ones(1)), False)
+    rows = RowProfile(np.array([3.0, 1.0]), np.array([2.0, 10.0]), (2, 10), np.array([3.0, 1.0]), 1.0)
+    profile = Profile(4.0, 8, False, rows, Crowding(np.array([4.0]), np.array([0.5]), np.ones(1)), 0.0, False)
     mass = np.array([2 / 8, 2 / 8, 2 / 8, 1.0])
     m = np.array([2, 2, 2, 10])
     assert profile.mass == pytest.approx(mass.sum())
@@ -160,9 +162,46 @@ def test_a_large_crowd_is_seen_in_fine_bins_and_a_smaller_one_in_wide():
 
 def test_wide_bins_hold_the_users_of_the_fine_ones():
     fine = np.arange(len(FINE_ROW_EDGES))
-    wide = _merged(fine, np.searchsorted(ROW_EDGES, FINE_ROW_EDGES))
+    wide = _merged(fine)
     assert wide.sum() == fine.sum()
     low = 0
     for edge, users in zip(ROW_EDGES, wide, strict=True):
         assert users == sum(n for n, upper in zip(fine, FINE_ROW_EDGES, strict=True) if low < upper <= edge)
         low = edge
+
+
+def test_a_closer_look_gives_each_user_one_unit(monkeypatch):
+    """Without noise: users, and their mean square concentration to within the width of a bin."""
+    asked = []
+
+    def laplace(self, purpose, sums, *, bound, epsilon):
+        asked.append((sums, bound, epsilon))
+        return sums, LaplaceEvent(purpose, bound, self.laplace_scale(bound, epsilon), len(sums))
+
+    with counted(FEW.table(), FEW.items) as counts:
+        spending = Spending(Guarantee(1.0, 1e-6))
+        reserve_profile(spending, rows=False)
+        blind, _ = buy_profile(counts, spending, equal=True, row_cap=None)
+        monkeypatch.setattr(Spending, "laplace", laplace)
+        profile, crowd = look_closer(counts, spending, blind, "look", 0.5)
+    sums, bound, epsilon = asked[0]
+    assert bound == UNIT
+    assert epsilon == 0.5
+    assert sums.sum() == FEW.users * UNIT
+    assert profile.barely_seen
+    assert profile.users == FEW.users
+    assert crowd.total_mass == pytest.approx(FEW.users)
+    users, items = FEW.table()["user"].to_numpy(), FEW.table()["item"].to_numpy()
+    cells = np.unique(np.stack([users, items]), axis=1, return_counts=True)
+    squares = np.bincount(cells[0][0], weights=cells[1] ** 2) / np.bincount(users) ** 2
+    assert profile.mean_square_concentration == pytest.approx(squares.mean(), rel=0.35)
+
+
+def test_a_crowd_below_the_noise_stays_a_guess():
+    with counted(FEW.table(), FEW.items) as counts:
+        spending = Spending(Guarantee(1.0, 1e-6))
+        reserve_profile(spending, rows=False)
+        blind, _ = buy_profile(counts, spending, equal=True, row_cap=None)
+        profile, _ = look_closer(counts, spending, blind, "look", 1e-4)  # noise of 20,000 for 30 users
+    assert profile.users > 0
+    assert profile.mean_square_concentration > 0

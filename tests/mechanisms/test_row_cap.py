@@ -18,7 +18,7 @@ def profile_of(**bins):
     for name, number in bins.items():
         users[ROW_EDGES.index(int(name[1:]))] = number
     smallest = np.concatenate([[1.0], EDGES[:-1] + 1])
-    return RowProfile(users, np.sqrt(smallest * EDGES), ROW_EDGES)
+    return RowProfile(users, np.sqrt(smallest * EDGES), ROW_EDGES, users, 1.0)
 
 
 def brute(profile, noise):

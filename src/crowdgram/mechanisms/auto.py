@@ -3,7 +3,7 @@
 Plain Laplace noise with a chosen cap wins where items are few or users have few distinct items; adaptive rounds win
 where users agree with the crowd, or have many items. Which it is follows from the profile, and where the profile
 cannot tell (users who may agree closely over few items look like users who do not, before a centre is known), from a
-cheap first estimate.
+closer look.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ PROBE_FEW_ITEMS = 0.06
 """... and at most where items are few: then even a few hundred users can be served, if the choice is right."""
 
 CLEARLY = 0.8
-"""Rounds must be predicted to cost this factor of plain Laplace noise to be preferred on the first estimate's word."""
+"""Rounds must be predicted to cost this factor of plain Laplace noise to be preferred on the closer look's word."""
 MILD = 2.0
 """Rounds that can lose this much at most may be tried on a weaker promise: they can win by far more."""
 
 DOUBTS = 1.6
-"""Standard errors of the first estimate that users may be given credit for."""
+"""Standard errors of the closer look that users may be given credit for."""
 
 UNSEEN = 1.2
 """Too few users to see their rows: they weigh the same, and the answer by rows differs by about this many sampling
@@ -53,7 +53,7 @@ SPENDABLE = 1 - 1e-9
 def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Whichever of plain Laplace noise and adaptive rounds is predicted to err less.
 
-    Guarantee: the pure events (profile, first estimate) are reserved by public values before the table is looked at;
+    Guarantee: the pure events (profile, closer look) are reserved by public values before the table is looked at;
     the choice and all that follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the
     reserve is spent, and a plain finish spends what is left of epsilon. That is the situation of Theorem 4 in
     docs/proofs/accounting.md.
@@ -93,7 +93,7 @@ class _Decision:
 
 
 def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding) -> _Decision:
-    """Compare predicted costs, each at its own best cap or radius; buy a first estimate where centring could decide.
+    """Compare predicted costs, each at its own best cap or radius; look closer where centring could decide.
 
     Before any centre is known users look as far out as their norm; once centred, as sqrt(E||N/m||^2 - ||p||^2), p the
     crowd's own distribution. The first estimate is for ||p||^2 alone, and that needs little.
@@ -151,7 +151,7 @@ def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -
     k, epsilon = counts.items, spending.guarantee.epsilon
     expected = _capped_mass(profile, cap.row_cap)
     least = spending.laplace_scale(UNIT, 1.0) / UNIT * 140 / max(expected, 1.0)
-    part = min(_probe_most(k) * epsilon, max(PROBE_LEAST * epsilon, least))
+    part = min(PROBE_MOST * epsilon, max(PROBE_LEAST * epsilon, least))
     noisy, event = spending.laplace(PROBE_PURPOSE, l1_sum(counts, cap.row_cap), bound=UNIT, epsilon=part)
     values = noisy / UNIT
     deviation = math.sqrt(2) * event.scale / UNIT

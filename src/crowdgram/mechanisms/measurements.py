@@ -1,0 +1,33 @@
+"""Two measurements of one thing, made into one."""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["agreed"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@overload
+def agreed(one: float, deviation: float, other: float, other_deviation: float) -> tuple[float, float]: ...
+
+
+@overload
+def agreed(one: Floats, deviation: float, other: Floats, other_deviation: float) -> tuple[Floats, float]: ...
+
+
+@overload
+def agreed(one: Floats, deviation: Floats, other: Floats, other_deviation: float) -> tuple[Floats, Floats]: ...
+
+
+def agreed(
+    one: float | Floats, deviation: float | Floats, other: float | Floats, other_deviation: float
+) -> tuple[float | Floats, float | Floats]:
+    """The mean of two measurements by inverse variance, and its standard deviation."""
+    weight, other_weight = deviation**-2, other_deviation**-2
+    precision = weight + other_weight
+    return (one * weight + other * other_weight) / precision, precision**-0.5
