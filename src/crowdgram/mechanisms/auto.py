@@ -15,7 +15,7 @@ import numpy as np
 
 from ..privacy import Spending
 from ..tables import UNIT, Counts, l1_sum
-from .cost import DISAGREEMENT, best_radius
+from .cost import DISAGREEMENT, best_radius, reshuffling
 from .estimate import Estimate, from_noisy_sums
 from .histograms import Crowding
 from .measurements import agreed
@@ -183,6 +183,7 @@ def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decisi
         {"branch": "laplace", **({} if profile.equal else {"max_rows_per_user": cap.row_cap})},
         bias=cap.bias,
         reweighted=_reweighted(request, profile),
+        reshuffled=_reshuffled(profile, cap.row_cap),
         user_variance=own,
         effective_users=profile.effective_users,
     )
@@ -198,6 +199,15 @@ def _reweighted(request: Request, profile: Profile) -> float:
     if request.weight == "users" or not profile.equal:
         return 0.0
     return UNSEEN * math.sqrt(1 - min(1.0, profile.alike / max(profile.users, 1.0)))
+
+
+def _reshuffled(profile: Profile, row_cap: int) -> float:
+    """How far a row cap moves the answer by chance, in sampling errors."""
+    if profile.rows is None:
+        return 0.0
+    present = profile.rows.users > 0
+    users, rows = profile.rows.users[present], profile.rows.rows[present]
+    return reshuffling(Crowding(users, rows, rows), row_cap)
 
 
 def _round_budget(spending: Spending, items: int) -> Budget:

@@ -89,13 +89,15 @@ def from_noisy_sums(
     user_variance: float | None = None,
     effective_users: float = 1.0,
     reweighted: float = 0.0,
+    reshuffled: float = 0.0,
 ) -> Estimate:
     """Normalise noisy sums by their own total, shrink, and project onto the simplex.
 
     The total of k noisy sums is off by about sqrt(k) of one sum's noise, far less than the k of the l1 error, so it
     need not be bought apart. It is kept above its own noise: where a table is too small to be seen, the noise is not
     blown up. `user_variance`: the mean over users of the squared l2 distance of their own distribution from the
-    crowd's, where known.
+    crowd's, where known. `bias` is what a cap costs if heavy users are of another kind; `reshuffled`, in sampling
+    errors, if they are not; the larger counts.
     """
     shape: NoiseShape = "laplace" if isinstance(event, LaplaceEvent) else "gaussian"
     deviation = math.sqrt(2) * event.scale if isinstance(event, LaplaceEvent) else event.sigma
@@ -107,6 +109,8 @@ def from_noisy_sums(
     if user_variance is not None:
         multinomial = project(shrunk.means) * (1 - project(shrunk.means))
         variances = user_variance * multinomial / max(float(multinomial.sum()), 1e-300)
+        sampling = math.sqrt(2 / math.pi) * float(np.sqrt(variances / max(effective_users, 1.0)).sum())
+        bias = max(bias, reshuffled * sampling)
     return combine(
         raw=raw,
         deviations=deviations,

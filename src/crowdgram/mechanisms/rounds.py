@@ -53,8 +53,10 @@ WEIGHT_MOST, WEIGHT_LEAST = 0.15, 0.005
 
 AGREEMENT = 1.15
 """Mean square distances up to this factor above pure chance are taken as agreement; one more and users differ."""
-SNUG = 0.85
-"""Where users agree, clipping all of them alike is harmless: the radius is this factor of what is predicted."""
+AGREED = 0.01
+"""How far users who agree are taken to differ: as `DISAGREEMENT`, which they do not reach."""
+LOST = 0.25
+"""How well the part of the mass that clipping takes is predicted, relative."""
 SURPRISE = 2.0
 """Standard deviations that a measured and an expected total weight may be apart before the expectation is doubted."""
 ROOM = 2.0
@@ -223,7 +225,8 @@ def _first_round(
     measured_mass = total / ROUND_UNIT / chosen.kept
     mass = measured_mass if error < 0.4 or profile.rows is None else profile.mass
     zeros = np.zeros(k)
-    state = State(zeros, zeros, max(mass, 1.0), error, zeros, Shrunk(zeros, zeros, zeros))
+    doubt = math.hypot(error, LOST * (1 - chosen.kept))
+    state = State(zeros, zeros, max(mass, 1.0), doubt, zeros, Shrunk(zeros, zeros, zeros))
     state.learn(noisy / total, np.full(k, noise / total), budget.shape)
     return state, chosen.bias
 
@@ -367,13 +370,11 @@ class _Measured:
         noise = self._budget.mean_absolute * float(self.scaled.factors.sum()) * self._budget.deviation(share)
         doubt = math.sqrt(self._state.mass_error**2 + 0.04**2 + (3 * self._look_deviation / max(self.users, 1.0)) ** 2)
         if crowd is None:
-            radius = math.hypot(own, self.scaled.error) * SNUG
-            kept = 0.95 * SNUG
-            cost = noise * radius / (self._state.mass * kept)
-            reshuffled = math.hypot(reshuffling(self._by_chance(own), radius), self.scaled.wobble)
-            skewed = self._skewed(own, radius) if agree else 0.0
-            return _Choice(radius, 1.0, cost, 0.0, kept, math.hypot(doubt, 0.05), reshuffled, skewed)
-        differ = 0.01 + (DISAGREEMENT - 0.01) * self.disagreement(crowd)
+            crowd = self._by_chance(own)
+            best = best_radius(crowd, noise, AGREED)
+            reshuffled, skewed = reshuffling(crowd, best.radius), self._skewed(own, best.radius) if agree else 0.0
+            return _Choice(best.radius, 1.0, best.cost, 0.0, best.kept, math.hypot(doubt, 0.05), reshuffled, skewed)
+        differ = AGREED + (DISAGREEMENT - AGREED) * self.disagreement(crowd)
         best = best_radius(crowd, noise, differ)
         typical = float((crowd.users * crowd.size).sum() / crowd.total_mass)
         ceiling = min(1.0, max(ROOM * best.radius / typical, 1e-4))
@@ -390,7 +391,7 @@ class _Measured:
             return 0.0
         crowd = self._by_chance(own)
         after = crowd.users * crowd.mass * np.minimum(1.0, radius / crowd.size)
-        clipped = after * (crowd.size > radius) / rows.rows[rows.users > 0]
+        clipped = after * (crowd.size > radius) / np.repeat(rows.rows[rows.users > 0], 4)
         return float(clipped.sum() / after.sum()) * own**2 / (own**2 + self.scaled.error**2)
 
     def _by_chance(self, own: float) -> Crowding:
@@ -401,7 +402,10 @@ class _Measured:
         rows = np.ones(1) if self._profile.rows is None else self._profile.rows.rows[present]
         moment = float((users * mass**3 / rows).sum() / (users * mass).sum())
         size = mass * np.sqrt(own**2 / moment / rows + self.scaled.error**2 / self._profile.mass_moment)
-        return Crowding(users, size, mass)
+        around = 1 + self.scaled.wobble * np.array([-1.34, -0.45, 0.45, 1.34])
+        mass = np.repeat(mass, 4)
+        crowd = Crowding(np.repeat(users / 4, 4), np.outer(size, around).ravel(), mass)
+        return Crowding(crowd.users * self._state.mass / crowd.total_mass, crowd.size, mass)
 
     def _typical(self) -> float:
         """Mean square distance by mass, from the bins that stand out alone: a false bin far out would rule it."""
@@ -443,6 +447,7 @@ def _later_round(
     doubt *= max(1.0, abs(found - expected) / (SURPRISE * math.hypot(weight_deviation, doubt)))
     total, total_error = agreed(found, weight_deviation, expected, doubt)
     total = max(total, 0.3 * expected)
+    state.mass, state.mass_error = total / choice.kept, math.hypot(total_error / total, LOST * (1 - choice.kept))
     centre = measured.scaled.centre.coordinates / 2**bits
     factors = measured.scaled.factors
     step = noisy.astype(np.float64) * factors / (full * 2**bits * total)
