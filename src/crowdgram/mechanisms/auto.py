@@ -128,8 +128,13 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
         return uncentred * math.sqrt(min(1.0, max(variance, 1e-9) / square))
 
     promising = centred(own) < CLEARLY * cap.cost
-    tolerable = uncentred < MILD * cap.cost if budget.shape == "gaussian" else profile.rows is not None
-    possible = tolerable and centred(least_own) < CLEARLY * cap.cost
+    if budget.shape == "gaussian":
+        # A try that can lose by a factor f must promise to win by f squared.
+        loss = max(uncentred / cap.cost, 1.0)
+        tolerable, wanted = loss < MILD, min(CLEARLY, loss**-2)
+    else:
+        tolerable, wanted = profile.rows is not None, CLEARLY
+    possible = tolerable and centred(least_own) < wanted * cap.cost
     return _Decision(promising or possible, cap, own)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .histograms import Crowding
 
-__all__ = ["DISAGREEMENT", "RadiusCost", "best_radius", "reshuffling", "reweighting"]
+__all__ = ["DISAGREEMENT", "RadiusCost", "best_radius", "cost_at", "reshuffling", "reweighting"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,12 +32,15 @@ BETWEEN = 200
 
 @dataclass(frozen=True)
 class RadiusCost:
-    """The radius, its predicted cost, the part of it that is bias, and the mean weight that clipping leaves."""
+    """The radius, its predicted cost, the part of it that is bias, the mean weight that clipping leaves, and how far
+    weights spread around it.
+    """
 
     radius: float
     cost: float
     bias: float
     kept: float
+    spread: float
 
 
 def reweighting(before: Floats, after: Floats) -> Floats:
@@ -73,13 +76,26 @@ def best_radius(crowd: Crowding, noise: float, disagreement: float) -> RadiusCos
     where: noise is the l1 noise of a sum of vectors of norm 1 in which D users count fully; D(r) = sum_u mass_u
     min(1, r / size_u); TV(r) as in `reweighting`.
     """
-    present = crowd.users > 0
-    size, before = crowd.size[present], (crowd.users * crowd.mass)[present]
+    size = crowd.size[crowd.users > 0]
     between = np.geomspace(size.min(), size.max() * 1.05, BETWEEN)  # the best radius may lie between two sizes
     radii = np.union1d(size, between)
-    after = before * np.minimum(1.0, radii[:, None] / size[None, :])
+    cost = _costs(crowd, radii, noise, disagreement)[0]
+    best = int(np.nonzero(cost <= cost.min() * NEARLY)[0].max())
+    return cost_at(crowd, float(radii[best]), noise, disagreement)
+
+
+def cost_at(crowd: Crowding, radius: float, noise: float, disagreement: float) -> RadiusCost:
+    """What a given radius costs."""
+    cost, bias, kept, square = (float(each[0]) for each in _costs(crowd, np.array([radius]), noise, disagreement))
+    return RadiusCost(radius, cost, bias, kept, float(np.sqrt(max(square - kept**2, 0.0))))
+
+
+def _costs(crowd: Crowding, radii: Floats, noise: float, disagreement: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """For each radius: cost, bias, and the means of the weight and of its square, by mass."""
+    present = crowd.users > 0
+    size, before = crowd.size[present], (crowd.users * crowd.mass)[present]
+    weight = np.minimum(1.0, radii[:, None] / size[None, :])
+    after = before * weight
     total = after.sum(axis=1)
     bias = 2 * disagreement * reweighting(before, after)
-    cost = noise * radii / total + bias
-    best = int(np.nonzero(cost <= cost.min() * NEARLY)[0].max())
-    return RadiusCost(float(radii[best]), float(cost[best]), float(bias[best]), float(total[best] / before.sum()))
+    return noise * radii / total + bias, bias, total / before.sum(), (after * weight).sum(axis=1) / before.sum()

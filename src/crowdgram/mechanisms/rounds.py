@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..privacy import Adjacency, Spending
 from ..tables import MAX_BITS, MAX_EXPONENT, MAX_RADIUS, UNIT, Centre, Counts, Norm, distances
-from .cost import DISAGREEMENT, best_radius, reshuffling
+from .cost import DISAGREEMENT, best_radius, cost_at, reshuffling
 from .estimate import Estimate, combine
 from .histograms import Crowding, near, spread_out, unimodal, visible
 from .measurements import agreed
@@ -48,15 +48,19 @@ LOOK_DETAIL = 200
 LOOK_MOST = 0.02
 """... but for no more than this share of the budget."""
 
-WEIGHT_MOST, WEIGHT_LEAST = 0.15, 0.005
+WEIGHT_SHARES = (0.005, 0.01, 0.02, 0.04, 0.08, 0.15)
 """Shares of a round that its divisor, the total weight, may take."""
 
 AGREEMENT = 1.15
 """Mean square distances up to this factor above pure chance are taken as agreement; one more and users differ."""
+SNUG = 0.85
+"""Where users agree, clipping all of them alike is harmless, and a radius that is too large is not: take less than is
+predicted.
+"""
 AGREED = 0.01
 """How far users who agree are taken to differ: as `DISAGREEMENT`, which they do not reach."""
-LOST = 0.25
-"""How well the part of the mass that clipping takes is predicted, relative."""
+UNEVEN = 0.3
+"""How well the mean weight that clipping leaves is predicted, relative to how far weights spread around it."""
 SURPRISE = 2.0
 """Standard deviations that a measured and an expected total weight may be apart before the expectation is doubted."""
 ROOM = 2.0
@@ -225,7 +229,7 @@ def _first_round(
     measured_mass = total / ROUND_UNIT / chosen.kept
     mass = measured_mass if error < 0.4 or profile.rows is None else profile.mass
     zeros = np.zeros(k)
-    doubt = math.hypot(error, LOST * (1 - chosen.kept))
+    doubt = math.hypot(error, UNEVEN * chosen.spread / chosen.kept)
     state = State(zeros, zeros, max(mass, 1.0), doubt, zeros, Shrunk(zeros, zeros, zeros))
     state.learn(noisy / total, np.full(k, noise / total), budget.shape)
     return state, chosen.bias
@@ -282,7 +286,8 @@ class _Scaled:
 class _Choice:
     """What a round works with: radius and largest mass (relative), predicted cost and bias, mean weight kept.
 
-    doubt: of the total weight, relative. reshuffled: how far clipping moves the answer by chance, in sampling errors.
+    doubt: of the total weight, relative. uneven: of the mean weight kept, relative. reshuffled: how far clipping moves
+    the answer by chance, in sampling errors.
     skewed: mean of 1 / rows over what clipped users weigh, where chance is what moves users; else 0.
     """
 
@@ -292,6 +297,7 @@ class _Choice:
     bias: float
     kept: float
     doubt: float
+    uneven: float
     reshuffled: float
     skewed: float
 
@@ -371,16 +377,19 @@ class _Measured:
         doubt = math.sqrt(self._state.mass_error**2 + 0.04**2 + (3 * self._look_deviation / max(self.users, 1.0)) ** 2)
         if crowd is None:
             crowd = self._by_chance(own)
-            best = best_radius(crowd, noise, AGREED)
+            best = cost_at(crowd, SNUG * best_radius(crowd, noise, AGREED).radius, noise, AGREED)
             reshuffled, skewed = reshuffling(crowd, best.radius), self._skewed(own, best.radius) if agree else 0.0
-            return _Choice(best.radius, 1.0, best.cost, 0.0, best.kept, math.hypot(doubt, 0.05), reshuffled, skewed)
+            uneven = UNEVEN * best.spread / best.kept
+            doubt = math.hypot(doubt, 0.05)
+            return _Choice(best.radius, 1.0, best.cost, 0.0, best.kept, doubt, uneven, reshuffled, skewed)
         differ = AGREED + (DISAGREEMENT - AGREED) * self.disagreement(crowd)
         best = best_radius(crowd, noise, differ)
         typical = float((crowd.users * crowd.size).sum() / crowd.total_mass)
         ceiling = min(1.0, max(ROOM * best.radius / typical, 1e-4))
         skewed = self._skewed(own, best.radius) if agree else 0.0
         reshuffled = reshuffling(crowd, best.radius)
-        return _Choice(best.radius, ceiling, best.cost, best.bias, best.kept, doubt, reshuffled, skewed)
+        uneven = UNEVEN * best.spread / best.kept
+        return _Choice(best.radius, ceiling, best.cost, best.bias, best.kept, doubt, uneven, reshuffled, skewed)
 
     def drop(self) -> None:
         self.distances.drop()
@@ -431,7 +440,7 @@ def _later_round(
     else:
         row_cap = max(1, min(profile.row_cap, math.ceil(profile.row_cap * choice.ceiling)))
         unit, full = ROUND_UNIT, ROUND_UNIT * profile.row_cap / row_cap
-    largest = min(MAX_RADIUS, LARGEST_NOISE / budget.deviation(share * (1 - WEIGHT_MOST)))
+    largest = min(MAX_RADIUS, LARGEST_NOISE / budget.deviation(share * (1 - WEIGHT_SHARES[-1])))
     radius = int(min(largest, max(1, math.floor(choice.radius * full * 2**bits))))
     sums = measured.distances.sum(radius, row_cap, unit)
     weight_share = share * _weight_share(budget, state, choice, share, unit / full)
@@ -447,7 +456,7 @@ def _later_round(
     doubt *= max(1.0, abs(found - expected) / (SURPRISE * math.hypot(weight_deviation, doubt)))
     total, total_error = agreed(found, weight_deviation, expected, doubt)
     total = max(total, 0.3 * expected)
-    state.mass, state.mass_error = total / choice.kept, math.hypot(total_error / total, LOST * (1 - choice.kept))
+    state.mass, state.mass_error = total / choice.kept, math.hypot(total_error / total, choice.uneven)
     centre = measured.scaled.centre.coordinates / 2**bits
     factors = measured.scaled.factors
     step = noisy.astype(np.float64) * factors / (full * 2**bits * total)
@@ -479,11 +488,13 @@ def _skew(centre: Floats, factors: Floats) -> Floats:
 def _weight_share(budget: Budget, state: State, choice: _Choice, share: float, largest: float) -> float:
     """The part of a round that its divisor is worth: an error in it scales the step, noise in the sums does not."""
     step = float(state.shrunk.spreads.sum())
-    if choice.doubt * step < 0.5 * choice.cost:
-        return WEIGHT_LEAST
     one = budget.deviation(share) * largest / max(state.mass * choice.kept, 10.0)
-    best = math.pow(step / max(choice.cost, 1e-12) * one, 1 / (1 + budget.power))
-    return min(WEIGHT_MOST, max(WEIGHT_LEAST, best))
+
+    def error(part: float) -> float:
+        _, divisor = agreed(1.0, one / part**budget.power, 1.0, choice.doubt)
+        return math.hypot(choice.cost / (1 - part) ** budget.power, step * divisor)
+
+    return min(WEIGHT_SHARES, key=error)
 
 
 def _user_variance(state: State, own_shape: float | None) -> Floats | None:
