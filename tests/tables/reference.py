@@ -48,16 +48,16 @@ def sampled_sum(counts, salt, row_cap):
 
 def distance(cell, rows, centre, norm):
     """The double that the engines compute, operation by operation."""
-    C, e, b = centre.coordinates.tolist(), centre.exponents.tolist(), centre.bits
+    C, s, b = centre.coordinates.tolist(), centre.stretches.tolist(), centre.bits
     if norm == "l1":
-        length = sum(2 ** e[j] * abs(2**b * cell.get(j, 0) - rows * C[j]) for j in range(len(C)))
+        length = sum(s[j] * abs(2**b * cell.get(j, 0) - rows * C[j]) for j in range(len(C)))
         return float(max(length, 1)) * (1.0 + 2.0**-48 if centre.is_origin else 1.0) * (1.0 + 2.0**-50)
-    A = sum(4 ** e[j] * n * n for j, n in cell.items())
+    A = sum(s[j] ** 2 * n * n for j, n in cell.items())
     if centre.is_origin:
         upper = float(A) * (1.0 + 2.0**-48)
     else:
-        B = sum(4 ** e[j] * C[j] * n for j, n in cell.items())
-        K = sum(4 ** e[j] * C[j] ** 2 for j in range(len(C)))
+        B = sum(s[j] ** 2 * C[j] * n for j, n in cell.items())
+        K = sum(s[j] ** 2 * C[j] ** 2 for j in range(len(C)))
         k_above = float(K) if int(float(K)) >= K else math.nextafter(float(K), math.inf)
         first, second = float(A) * float(4**b), (float(rows) * float(B)) * float(2 ** (b + 1))
         ends = first + (float(rows) * float(rows)) * k_above
@@ -68,8 +68,8 @@ def distance(cell, rows, centre, norm):
 def contribution(cell, rows, centre, norm, radius, row_cap, unit=UNIT):
     """v(u), as an exact integer vector."""
     weight = math.floor(min(float(unit // max(rows, row_cap)), float(radius) / distance(cell, rows, centre, norm)))
-    C, e, b = centre.coordinates.tolist(), centre.exponents.tolist(), centre.bits
-    return [weight * 2 ** e[j] * (2**b * cell.get(j, 0) - rows * C[j]) for j in range(len(C))]
+    C, s, b = centre.coordinates.tolist(), centre.stretches.tolist(), centre.bits
+    return [weight * s[j] * (2**b * cell.get(j, 0) - rows * C[j]) for j in range(len(C))]
 
 
 def centred_sum(counts, centre, norm, radius, row_cap, unit=UNIT):

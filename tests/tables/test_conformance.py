@@ -10,7 +10,7 @@ import pytest
 
 from crowdgram.tables import (
     MAX_BITS,
-    MAX_EXPONENT,
+    MAX_STRETCH,
     Centre,
     count_rows,
     distances,
@@ -96,7 +96,7 @@ def counted(request):
 def centre_for(items, bits=16):
     weights = 1.0 / np.arange(1, items + 1)
     coordinates = np.floor(weights / weights.sum() * 2**bits).astype(np.int64)
-    return Centre(coordinates, np.arange(items, dtype=np.int64) % 5, bits)
+    return Centre(coordinates, np.arange(items, dtype=np.int64) % 7 + 1, bits)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
@@ -162,7 +162,7 @@ def test_nothing_larger_than_the_domain_is_collected(counted, monkeypatch):
 
 def test_limits_keep_every_product_in_64_bits():
     """The largest integers that an engine can meet, from the public limits alone."""
-    largest_square, largest_centre = 4**MAX_EXPONENT, 4**MAX_EXPONENT * 2**MAX_BITS
+    largest_square, largest_centre = MAX_STRETCH**2, MAX_STRETCH**2 * 2**MAX_BITS
     assert largest_square * counts_module.ROW_LIMIT**2 < 2**63
     assert largest_centre * counts_module.ROW_LIMIT < 2**63
     assert sums.UNIT * 2**33 <= 2**63

@@ -32,7 +32,7 @@ user_rows = st.dictionaries(st.integers(0, ITEMS), st.sampled_from([1, 1, 2, 3, 
 crowds = st.dictionaries(st.integers(-3, 3), user_rows, max_size=5)
 centres = st.tuples(
     st.one_of(st.just([0] * ITEMS), st.lists(st.integers(0, 2**12 // ITEMS), min_size=ITEMS, max_size=ITEMS)),
-    st.one_of(st.just([0] * ITEMS), st.lists(st.integers(0, 9), min_size=ITEMS, max_size=ITEMS)),
+    st.one_of(st.just([1] * ITEMS), st.lists(st.integers(1, 512), min_size=ITEMS, max_size=ITEMS)),
 ).map(lambda pair: Centre(np.array(pair[0]), np.array(pair[1]), 12))
 
 
@@ -96,8 +96,8 @@ def test_one_contribution_keeps_its_radius_under_cancellation(counts, bits, radi
     """Centres next to the user's own shares, where the three terms of the squared distance cancel."""
     rows = sum(counts)
     own = [min(max(n * 2**bits // rows + data.draw(st.integers(-2, 1)), 0), 2**bits) for n in counts]
-    exponents = data.draw(st.lists(st.integers(0, 9), min_size=ITEMS, max_size=ITEMS))
-    centre = Centre(np.array(own), np.array(exponents), bits)
+    stretches = data.draw(st.lists(st.integers(1, 512), min_size=ITEMS, max_size=ITEMS))
+    centre = Centre(np.array(own), np.array(stretches), bits)
     cell = {j: n for j, n in enumerate(counts) if n}
     v = reference.contribution(cell, rows, centre, "l2", radius, row_cap, 2**unit_bits)
     assert sum(x * x for x in v) <= radius**2
@@ -128,7 +128,7 @@ def test_the_suite_notices_a_bound_that_is_too_small():
     with one.engine, other.engine:
         l1, _ = moved(l1_sum(one, 1), l1_sum(other, 1))
         assert l1 > 2 * UNIT * 0.999
-        centre = Centre(np.full(ITEMS, 2**12 // ITEMS), np.zeros(ITEMS, dtype=np.int64), 12)
+        centre = Centre(np.full(ITEMS, 2**12 // ITEMS), np.ones(ITEMS, dtype=np.int64), 12)
         radius = 2**40
         vectors = [distances(counts, centre).sum(radius, 1).vector() for counts in (one, other)]
         assert moved(*vectors)[1] > radius**2
@@ -142,15 +142,15 @@ def test_a_centre_that_rounds_to_zero_keeps_the_radius(bits, norm):
     one, other = counted({1: {0: 10}}), counted({})
     with one.engine, other.engine:
         for radius in (2**10, 2**40):
-            centre = Centre(zeros, zeros, bits)
+            centre = Centre(zeros, zeros + 1, bits)
             vectors = [distances(counts, centre, norm).sum(radius, 1).vector() for counts in (one, other)]
             l1, l2_squared = moved(*vectors)
             assert l1 <= radius if norm == "l1" else l2_squared <= radius**2
 
 
-@pytest.mark.parametrize("bad", [{"bits": 25}, {"exponents": 10}, {"coordinates": -1}])
+@pytest.mark.parametrize("bad", [{"bits": 25}, {"stretches": 513}, {"stretches": 0}, {"coordinates": -1}])
 def test_limits_of_a_centre(bad):
     zeros = np.zeros(2, dtype=np.int64)
-    parts = {"bits": bad.get("bits", 3), "exponents": zeros + bad.get("exponents", 0)}
+    parts = {"bits": bad.get("bits", 3), "stretches": zeros + bad.get("stretches", 1)}
     with pytest.raises(ValueError):
         Centre(zeros + bad.get("coordinates", 0), **parts)

@@ -38,7 +38,7 @@ CLEARLY = 0.8
 MILD = 2.0
 """Rounds that can lose this much at most may be tried on a weaker promise: they can win by far more."""
 
-DOUBTS = 1.6
+DOUBTS = 1.0
 """Standard errors of the closer look that users may be given credit for."""
 
 UNSEEN = 1.2
@@ -113,7 +113,7 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
         best = _pure_rounds_cost(cap, k, 0.5 * by_chance)
     if best > CLEARLY * cap.cost:
         return _Decision(False, cap, None)
-    crowd_square, doubt = _probe(counts, spending, profile, cap)
+    crowd_square, doubt = _probe(counts, spending, profile, cap, square)
     light = by_chance
     if profile.rows is not None:
         light = float((profile.rows.users / profile.rows.rows).sum() / profile.rows.users.sum())
@@ -151,8 +151,11 @@ def _few_agree(spending: Spending, budget: Budget, profile: Profile, items: int)
     return budget.mean_absolute * budget.deviation(1.0) * radius < plain
 
 
-def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -> tuple[float, float]:
-    """||p||^2 of the crowd, and a standard error, from Laplace noise on capped counts for a small part of epsilon."""
+def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost, largest: float) -> tuple[float, float]:
+    """||p||^2 of the crowd, and a standard error, from Laplace noise on capped counts for a small part of epsilon.
+
+    The error depends on ||p||^2 itself, which is at most `largest`, what it is if users agree: half-way is taken.
+    """
     k, epsilon = counts.items, spending.guarantee.epsilon
     expected = _capped_mass(profile, cap.row_cap)
     least = spending.laplace_scale(UNIT, 1.0) / UNIT * 140 / max(expected, 1.0)
@@ -166,7 +169,9 @@ def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost) -
     noise, total_error = deviation / total, total_error / total
     square = float(((values / total) ** 2).sum()) - k * noise**2
     square = min(max(square, 1 / k), 1.0)
-    doubt = 2 * math.sqrt(square) * noise + math.sqrt(2 * k) * noise**2 + 2 * total_error * square
+    middle = max(square, (square + largest) / 2)
+    # The fourth moment of Laplace noise is 6 times the square of its variance.
+    doubt = 2 * math.sqrt(middle) * noise + math.sqrt(5 * k) * noise**2 + 2 * total_error * middle
     return square, doubt
 
 

@@ -54,6 +54,9 @@ FIRST_LOOK, SECOND_LOOK = 0.004, 0.016
 BARELY = 4.0
 """Standard errors by which a crowd that no histogram shows must stand out as a whole."""
 
+HINT, HINT_ERROR = 4.5, 0.08
+"""... and a bin in such a crowd, to be taken for a hint at the square concentration, of this standard error."""
+
 ENOUGH = 60
 """A first look is enough if it shows this many standard deviations of users."""
 
@@ -118,7 +121,8 @@ class Profile:
     users: how many. row_cap: rows of one user that count at most; 1 where every user weighs the same (`equal`). rows:
     users by rows, or None where not bought. concentration: users by ||N(u)||_2 / m_u. blind: the crowd is too small for
     the histogram to show anything, and the concentration is a guess; barely_seen: or one number, from a closer look.
-    alike: at least so many users seem to have about the same number of rows, even if none of that stands out.
+    alike: at least so many users seem to have about the same number of rows, even if none of that stands out. hint: the
+    mean square concentration of bins that stand out by a lower bar.
     """
 
     users: float
@@ -129,6 +133,7 @@ class Profile:
     alike: float
     blind: bool
     barely_seen: bool = False
+    hint: float | None = None
 
     def masses(self) -> tuple[Floats, Floats]:
         """Users and their relative masses min(rows / row_cap, 1)."""
@@ -240,7 +245,10 @@ def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int
     noisy, deviation = _two_looks(histogram, spending, CONCENTRATION_PURPOSE)
     seen = visible(noisy, deviation, THRESHOLD)
     blind = not seen.any()
+    hint = None
     if blind:
+        hinted = visible(noisy, deviation, HINT)
+        hint = _crowding(hinted).mean_square() if hinted.any() else None
         seen = np.where(edges == 0.5, 5 * deviation, 0.0)
     loose = seen if blind else near(unimodal(noisy), seen, 4)
     users = float(loose.sum())
@@ -254,6 +262,7 @@ def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int
         concentration=_crowding(seen),
         alike=max(alike, 0.0),
         blind=blind,
+        hint=hint,
     )
     return profile, profile.uncentred(_crowding(loose))
 
@@ -282,7 +291,10 @@ def look_closer(
         users = min(max(users, deviation), blind.users)
         concentration = blind.concentration
     else:
-        square = min(max(near_one / users, 1 / counts.items), 1.0)
+        square = near_one / users
+        if blind.hint is not None:
+            square, _ = agreed(square, deviation / users, blind.hint, HINT_ERROR)
+        square = min(max(square, 1 / counts.items), 1.0)
         concentration = Crowding(np.array([users]), np.array([math.sqrt(square)]), np.ones(1))
     rows = users if blind.rows is None else blind.users
     profile = replace(blind, users=rows, concentration=concentration, barely_seen=barely)

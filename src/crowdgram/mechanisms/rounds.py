@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..privacy import Adjacency, Spending
-from ..tables import MAX_BITS, MAX_EXPONENT, MAX_RADIUS, UNIT, Centre, Counts, Norm, distances
+from ..tables import MAX_BITS, MAX_RADIUS, MAX_STRETCH, UNIT, Centre, Counts, Norm, distances
 from .cost import DISAGREEMENT, best_radius, cost_at, reshuffling
 from .estimate import Estimate, combine
 from .histograms import Crowding, near, spread_out, unimodal, visible
@@ -35,6 +35,8 @@ Integers = npt.NDArray[np.int64]
 
 FIRST_SHARE, SECOND_SHARE = 0.03, 0.15
 MAX_ROUNDS = 7
+FINEST = 4
+"""The scale of the most common items, in whole numbers: others are told apart by a quarter of it."""
 ROUND_UNIT = 2**26
 """What a full user weighs in a round: leaves room for the centre's bits below 2^50."""
 
@@ -239,7 +241,7 @@ def _first_round(
 class _Scaled:
     """The centre in integers, with scales, and the public distances that follow from them.
 
-    factors: a_i = 2^-e_i, near max(c_i, noise_i)^q, the l1-optimal division of noise over items whose deviations have
+    factors: a_i = 1 / s_i, near max(c_i, noise_i)^q, the l1-optimal division of noise over items whose deviations have
     variance about c_i (q = 1/3 for Gaussian noise in l2; 1/4 for Laplace noise in l1). shape: how far a user strays
     who draws from the centre with one row. error: how far the centre itself is from the crowd, from its own noise.
     wobble: how much the distance of such a user varies from one to the next, relative.
@@ -257,8 +259,8 @@ class _Scaled:
         norm = budget.norm
         c = state.centre
         wanted = np.maximum(c, state.deviations) ** (1 / 3 if norm == "l2" else 1 / 4)
-        exponents = np.clip(np.rint(-np.log2(wanted / wanted.max())), 0, MAX_EXPONENT).astype(np.int64)
-        factors = 2.0**-exponents
+        stretches = np.clip(np.rint(FINEST * wanted.max() / wanted), FINEST, MAX_STRETCH).astype(np.int64)
+        factors = 1.0 / stretches
         variances = c * (1 - c)
         if norm == "l2":
             shape = math.sqrt(float((variances / factors**2).sum()))
@@ -279,7 +281,7 @@ class _Scaled:
         bits = int(min(MAX_BITS, max(4, spare)))
         coordinates = np.clip(np.rint(c * 2**bits), 0, 2**bits).astype(np.int64)
         shape = max(shape * moment, 1e-9)
-        return cls(Centre(coordinates, exponents, bits), factors, reach, shape, error * moment, wobble)
+        return cls(Centre(coordinates, stretches, bits), factors, reach, shape, error * moment, wobble)
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from .counts import ROW_LIMIT, Counts, count_rows
-from .distances import MAX_BITS, MAX_EXPONENT, MAX_RADIUS, Centre, CentredSum, Distances, Norm, distances
+from .distances import MAX_BITS, MAX_RADIUS, MAX_STRETCH, Centre, CentredSum, Distances, Norm, distances
 from .domain import Domain, read_domain
 from .sources import Rows, open_rows
 from .sums import UNIT, l1_sum, rows_histogram, sampled_sum
 
 __all__ = [
     "MAX_BITS",
-    "MAX_EXPONENT",
     "MAX_RADIUS",
+    "MAX_STRETCH",
     "ROW_LIMIT",
     "UNIT",
     "Centre",

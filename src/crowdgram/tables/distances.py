@@ -1,7 +1,7 @@
 """Users measured against a centre: how far they stray, and bounded sums of how they stray.
 
-User u's deviation from a public centre c is the integer vector g(u) = 2^e (2^b N(u) - m_u C), with C = round(2^b c)
-and a power of two for each item. Users who agree with the centre have short ones, so their sum needs little noise.
+User u's deviation from a public centre c is the integer vector g(u) = s (2^b N(u) - m_u C), with C = round(2^b c)
+and a whole number s_i for each item. Users who agree with the centre have short ones, so their sum needs little noise.
 Proof of every bound: docs/proofs/bounded-sums.md.
 """
 
@@ -25,13 +25,13 @@ from .sums import UNIT, base_weight, check_row_cap, user_histogram, weighted_tot
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["MAX_BITS", "MAX_EXPONENT", "MAX_RADIUS", "Centre", "CentredSum", "Distances", "Norm", "distances"]
+__all__ = ["MAX_BITS", "MAX_RADIUS", "MAX_STRETCH", "Centre", "CentredSum", "Distances", "Norm", "distances"]
 
 Integers = npt.NDArray[np.int64]
 Norm = Literal["l1", "l2"]
 
 MAX_BITS = 24
-MAX_EXPONENT = 9
+MAX_STRETCH = 2**9
 MAX_RADIUS = 2**50
 """Radii are exact doubles, and noise of many radii still fits 64-bit integers."""
 
@@ -40,20 +40,20 @@ MAX_RADIUS = 2**50
 class Centre:
     """What users are measured against: public values and earlier noisy outputs only.
 
-    coordinates: C_i = round(c_i 2^bits) for an estimate c; exponents: e_i >= 0, so that item i is scaled by 2^e_i.
+    coordinates: C_i = round(c_i 2^bits) for an estimate c; stretches: s_i >= 1, by which item i is scaled.
     """
 
     coordinates: Integers
-    exponents: Integers
+    stretches: Integers
     bits: int
 
     def __post_init__(self) -> None:
-        largest = int(self.exponents.max(initial=0))
-        if self.coordinates.shape != self.exponents.shape:
-            raise InvalidArgument("coordinates and exponents need one entry for each item.")
-        if not 0 <= self.bits <= MAX_BITS or int(self.exponents.min(initial=0)) < 0 or largest > MAX_EXPONENT:
+        largest = int(self.stretches.max(initial=1))
+        if self.coordinates.shape != self.stretches.shape:
+            raise InvalidArgument("coordinates and stretches need one entry for each item.")
+        if not 0 <= self.bits <= MAX_BITS or int(self.stretches.min(initial=1)) < 1 or largest > MAX_STRETCH:
             raise InvalidArgument(
-                f"bits={self.bits} needs to be in 0..{MAX_BITS} and exponents (largest {largest}) in 0..{MAX_EXPONENT}."
+                f"bits={self.bits} needs to be in 0..{MAX_BITS} and stretches (largest {largest}) in 1..{MAX_STRETCH}."
             )
         if np.any(self.coordinates < 0) or np.any(self.coordinates > 2**self.bits):
             raise InvalidArgument("coordinates need to be in 0..2^bits.")
@@ -65,24 +65,23 @@ class Centre:
     @classmethod
     def origin(cls, items: int) -> Centre:
         """No centre and no scales: plain counts."""
-        zeros = np.zeros(items, dtype=np.int64)
-        return cls(zeros, zeros, 0)
+        return cls(np.zeros(items, dtype=np.int64), np.ones(items, dtype=np.int64), 0)
 
     @property
     def is_origin(self) -> bool:
         """Whether g(u) is N(u) itself. A centre that rounds to zero with bits > 0 is not: there g(u) = 2^b N(u)."""
-        return self.bits == 0 and not self.coordinates.any() and not self.exponents.any()
+        return self.bits == 0 and not self.coordinates.any() and bool((self.stretches == 1).all())
 
     def square(self) -> int:
-        """K = sum_i 4^e_i C_i^2, exactly."""
-        return sum(4**e * _exact_sum(self.coordinates[self.exponents == e] ** 2) for e in self._levels())
+        """K = sum_i s_i^2 C_i^2, exactly."""
+        return sum(s**2 * _exact_sum(self.coordinates[self.stretches == s] ** 2) for s in self._levels())
 
     def length(self) -> int:
-        """Q = sum_i 2^e_i C_i, exactly."""
-        return sum(2**e * _exact_sum(self.coordinates[self.exponents == e]) for e in self._levels())
+        """Q = sum_i s_i C_i, exactly."""
+        return sum(s * _exact_sum(self.coordinates[self.stretches == s]) for s in self._levels())
 
     def _levels(self) -> list[int]:
-        return [int(e) for e in np.unique(self.exponents)]
+        return [int(s) for s in np.unique(self.stretches)]
 
 
 @dataclass(frozen=True)
@@ -98,10 +97,10 @@ class CentredSum:
         return _exact_sum(self.totals)
 
     def vector(self) -> list[int]:
-        """sum_u v(u)_i = 2^e_i (2^b T_i - C_i D), in exact integers."""
+        """sum_u v(u)_i = s_i (2^b T_i - C_i D), in exact integers."""
         D, b = self.total_weight, self.centre.bits
-        terms = zip(self.totals.tolist(), self.centre.coordinates.tolist(), self.centre.exponents.tolist(), strict=True)
-        return [((t << b) - c * D) << e for t, c, e in terms]
+        terms = zip(self.totals.tolist(), self.centre.coordinates.tolist(), self.centre.stretches.tolist(), strict=True)
+        return [((t << b) - c * D) * s for t, c, s in terms]
 
 
 @dataclass(frozen=True)
@@ -169,11 +168,11 @@ def _table(own: ir.Table, upper: Any, norm: Norm) -> ir.Table:
 def _l2(counts: Counts, centre: Centre) -> tuple[ir.Table, Any]:
     """||g(u)||_2^2 = 4^b A_u - 2^(b+1) m_u B_u + m_u^2 K, from above.
 
-    A_u = sum_i 4^e_i N_i^2 and B_u = sum_i 4^e_i C_i N_i are summed in 64-bit integers, so that their order cannot
+    A_u = sum_i s_i^2 N_i^2 and B_u = sum_i s_i^2 C_i N_i are summed in 64-bit integers, so that their order cannot
     matter, and K is public. The rest is a fixed sequence of correctly rounded double operations; 2^-48 of the terms'
     magnitude is added, several times what they can lose.
     """
-    squares = 4**centre.exponents
+    squares = centre.stretches**2
     joined = _beside(counts, {"s": squares, "c": squares * centre.coordinates})
     own = joined.group_by("user").agg(
         rows=joined.n.sum().cast("int64"),
@@ -189,15 +188,15 @@ def _l2(counts: Counts, centre: Centre) -> tuple[ir.Table, Any]:
 
 
 def _l1(counts: Counts, centre: Centre) -> tuple[ir.Table, Any]:
-    """||g(u)||_1 = m_u Q + sum over u's own items of 2^e_i (|2^b N_i - m_u C_i| - m_u C_i), in 64-bit integers.
+    """||g(u)||_1 = m_u Q + sum over u's own items of s_i (|2^b N_i - m_u C_i| - m_u C_i), in 64-bit integers.
 
-    Items that u does not have add 2^e_i m_u C_i each; with Q = sum_i 2^e_i C_i public they need not be enumerated.
+    Items that u does not have add s_i m_u C_i each; with Q = sum_i s_i C_i public they need not be enumerated.
     """
-    joined = _beside(counts, {"e": 2**centre.exponents, "c": centre.coordinates})
+    joined = _beside(counts, {"s": centre.stretches, "c": centre.coordinates})
     rows = counts.users.select("user", "rows")
     cells = joined.inner_join(rows, "user")
     expected = cells.rows * cells.c
-    stray = cells.e * ((cells.n * 2**centre.bits - expected).abs() - expected)
+    stray = cells.s * ((cells.n * 2**centre.bits - expected).abs() - expected)
     summed = cells.group_by("user").agg(rows=cells.rows.max(), stray=stray.sum().cast("int64"))
     # An integer, so 1 bounds all but 0 from below; a user at the centre adds nothing, whatever the weight.
     length = ibis.greatest(summed.rows * centre.length() + summed.stray, ibis.literal(1, "int64"))
