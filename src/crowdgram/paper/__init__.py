@@ -1,3 +1,3 @@
-"""The algorithms of Liu, Suresh, Yu, Kumar and Riley, "Learning discrete distributions: user vs item-level privacy" (2020)."""
+"""The algorithms of "Learning discrete distributions: user vs item-level privacy" (Liu, Suresh, Yu, Kumar, Riley 2020)."""
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ ERRATA: tuple[Erratum, ...] = (
         1,
         "Exponential mechanism (Algorithm 1)",
         "P[H] proportional to exp(S/(2 epsilon))",
-        "P[H] proportional to exp(epsilon S/2): the score has sensitivity 1. As printed, a smaller epsilon is less private.",
+        "P[H] proportional to exp(epsilon S/2): the score has sensitivity 1. As printed, a smaller "
+        "epsilon is less private.",
         "privacy",
         literal.exponential_mechanism,
     ),
@@ -48,8 +49,8 @@ ERRATA: tuple[Erratum, ...] = (
         3,
         "Symbols that a user changes (Theorem 8)",
         "neighbours differ in at most min(k, m) symbols",
-        "min(k, 2m) when a user is replaced; min(k, m) when one is added or removed. The printed factor 8 absorbs it; a "
-        "tight composition does not.",
+        "min(k, 2m) when a user is replaced; min(k, m) when one is added or removed. The printed factor 8 "
+        "absorbs it; a tight composition does not.",
         "privacy",
         literal.changed_symbols,
     ),
@@ -57,8 +58,8 @@ ERRATA: tuple[Erratum, ...] = (
         4,
         "Zeros in Appendix E (and Algorithm 5 under add-remove)",
         "sum over users with at least m-hat rows of 1{N_i = 0}, composed over min(k, m-hat) symbols",
-        "a user who leaves the set changes that sum for every symbol. Use sum 1{N_i > 0} and s-hat less it; in PHS count "
-        "s-hat - #{N_i not in W} where W contains 0.",
+        "a user who leaves the set changes that sum for every symbol. Use sum 1{N_i > 0} and s-hat less it; "
+        "in PHS count s-hat - #{N_i not in W} where W contains 0.",
         "privacy",
         literal.appendix_e_zeros,
     ),
@@ -66,7 +67,8 @@ ERRATA: tuple[Erratum, ...] = (
         5,
         "Subsampling (Appendix E)",
         "select m-hat samples of each user (not said: once for all symbols)",
-        "draw once for each user, before splitting by symbol: fresh draws for each symbol touch more than m-hat symbols.",
+        "draw once for each user, before splitting by symbol: fresh draws for each symbol touch more "
+        "than m-hat symbols.",
         "privacy",
         literal.fresh_subsamples,
     ),
@@ -97,7 +99,8 @@ ERRATA: tuple[Erratum, ...] = (
         9,
         "Constants of Theorem 6",
         "s >= 16 log(20m/(alpha beta))/alpha^2 + 16 log(20m/(alpha beta))/(alpha epsilon)",
-        "its proof, with errata 7 and 8, gives 800/c^2 and 80/c and log(80m/(c alpha beta)), c the constant of Theorem 5.",
+        "its proof, with errata 7 and 8, gives 800/c^2 and 80/c and log(80m/(c alpha beta)), c the constant of "
+        "Theorem 5.",
         "accuracy",
     ),
     Erratum(
@@ -111,7 +114,8 @@ ERRATA: tuple[Erratum, ...] = (
         11,
         "Line 3 of Algorithm 5",
         "Dense(D, epsilon', alpha'')",
-        "Binom(D_i, epsilon', alpha'') for each symbol, as in the proof: Dense would split epsilon' and rescale alpha'' again.",
+        "Binom(D_i, epsilon', alpha'') for each symbol, as in the proof: Dense would split epsilon' and "
+        "rescale alpha'' again.",
         "accuracy",
     ),
     Erratum(
@@ -174,15 +178,15 @@ ERRATA: tuple[Erratum, ...] = (
         20,
         "Step (b) of the lower bound for small p",
         "1 - exp(-m(q-p)/(1-p)) >= 1 - exp(-2m(q-p))",
-        "reversed: 1/(1-p) <= 2. What holds is |(1-q)^m - (1-p)^m| >= 0.78 e^(-1.5c) min(m|q-p|, 1/2); without the 0.78 it "
-        "fails at p = 0, mq = 1/2.",
+        "reversed: 1/(1-p) <= 2. What holds is |(1-q)^m - (1-p)^m| >= 0.78 e^(-1.5c) min(m|q-p|, 1/2); without "
+        "the 0.78 it fails at p = 0, mq = 1/2.",
         "accuracy",
     ),
     Erratum(
         21,
         "Conditions of Lemma 2 (SmallBinom)",
         "s >= 64 e^(3c) max(c, 1) log(3/beta) in the statement, 64 e^(3c) m log(3/beta) in the proof",
-        "the proof needs s of order e^(3c) max(c, 1) log(4/beta) (four events of probability beta/4), with 600 for 64.",
+        "the proof needs s of order e^(3c) max(c, 1) log(4/beta) (four events of probability beta/4), with more than 64.",
         "accuracy",
     ),
 )

@@ -1,7 +1,7 @@
 """The paper's steps as printed where that breaks privacy or accuracy, for measuring only. No release can reach them.
 
-Each function returns a `Measured`: what the paper claims for the literal step, and the true privacy loss of it on a pair
-of neighbouring tables, exactly or bounded from below.
+Each function returns a `Measured`: what the paper claims for the literal step, and the true privacy loss of it on a
+pair of neighbouring tables, exactly or bounded from below.
 """
 
 from __future__ import annotations

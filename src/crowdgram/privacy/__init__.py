@@ -10,12 +10,15 @@ from crowdgram.privacy.accounting import (
     laplace_scale,
     remaining_epsilon,
     remaining_mu,
+    selection_epsilon,
 )
 from crowdgram.privacy.events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
+    SelectionEvent,
+    SparseLaplaceEvent,
     event_from_dict,
     event_to_dict,
     to_dp_event,
@@ -31,6 +34,8 @@ __all__ = [
     "GaussianEvent",
     "Guarantee",
     "LaplaceEvent",
+    "SelectionEvent",
+    "SparseLaplaceEvent",
     "Spending",
     "add_discrete_gaussian",
     "add_discrete_laplace",
@@ -44,5 +49,6 @@ __all__ = [
     "laplace_scale",
     "remaining_epsilon",
     "remaining_mu",
+    "selection_epsilon",
     "to_dp_event",
 ]
