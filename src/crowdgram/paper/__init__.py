@@ -1,3 +1,4 @@
-"""The algorithms of "Learning discrete distributions: user vs item-level privacy" (Liu, Suresh, Yu, Kumar, Riley 2020)."""
+"""The algorithms of "Learning discrete distributions: user vs item-level privacy" (Liu and others, 2020), made
+right."""
 
 from __future__ import annotations

@@ -186,7 +186,8 @@ ERRATA: tuple[Erratum, ...] = (
         21,
         "Conditions of Lemma 2 (SmallBinom)",
         "s >= 64 e^(3c) max(c, 1) log(3/beta) in the statement, 64 e^(3c) m log(3/beta) in the proof",
-        "the proof needs s of order e^(3c) max(c, 1) log(4/beta) (four events of probability beta/4), with more than 64.",
+        "the proof needs s of order e^(3c) max(c, 1) log(4/beta) (four events of probability beta/4), with more "
+        "than 64.",
         "accuracy",
     ),
 )

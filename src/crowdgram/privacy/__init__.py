@@ -24,7 +24,7 @@ from crowdgram.privacy.events import (
     to_dp_event,
 )
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
-from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, fresh_salt
+from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, choose_each, fresh_salt
 from crowdgram.privacy.spending import Spending
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "add_discrete_gaussian",
     "add_discrete_laplace",
     "check",
+    "choose_each",
     "delta_spent",
     "epsilon_spent",
     "event_from_dict",

@@ -1,9 +1,10 @@
 """Privacy loss of families: many small outcomes drawn together, of which a neighbour changes only some.
 
-A family of n changed outcomes, each of bounded range eta, is bounded by n copies of one pair with two outcomes; which pair
-is worst depends on epsilon, but it is the same for all n (docs/proofs/bounded-range.md, Theorem 3). That is tighter
-than composing the curve of a single choice n times, by about 15 percent of epsilon, because the outcomes of a family are not
-chosen adaptively. Laplace noise on one coordinate, shifted by 1, is such a pair with the range centred at 0.
+A family of n changed outcomes, each of bounded range eta, is bounded by n copies of one pair with two outcomes;
+which pair is worst depends on epsilon, but it is the same for all n (docs/proofs/bounded-range.md, Theorem 3). That
+is tighter than composing the curve of a single choice n times, by about 15 percent of epsilon, because the outcomes
+of a family are not chosen adaptively. Laplace noise on one coordinate, shifted by 1, is such a pair with the range
+centred at 0.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _CORE, _PER_DEVIATION, _GROWTH = 10.0, 12.0, 1.15
 def family_deltas(eta: float, n: int, epsilons: Array, *, centred: bool) -> Array:
     """The curve of n independent outcomes of bounded range eta, at epsilons of at least 0.
 
-    Formula: max over t of P[Y <= l] - e^epsilon Q[Y <= l] with l the largest integer below (n t - epsilon)/eta, where
-    Y ~ Bin(n, (1 - e^-t)/(1 - e^-eta)) under Q and Bin(n, 1 - (1 - e^(t-eta))/(1 - e^-eta)) under P. For each l the best
-    t is (epsilon + (l + 1) eta)/(n + 1), clipped to [0, eta], so that n + 1 values are compared. With `centred` t is
-    eta/2: the curve of n outcomes that are (eta/2)-private each.
+    Formula: max over t of P[Y <= l] - e^epsilon Q[Y <= l] with l the largest integer below (n t - epsilon)/eta,
+    where Y ~ Bin(n, (1 - e^-t)/(1 - e^-eta)) under Q and Bin(n, 1 - (1 - e^(t-eta))/(1 - e^-eta)) under P. For each
+    l the best t is (epsilon + (l + 1) eta)/(n + 1), clipped to [0, eta], so that n + 1 values are compared. With
+    `centred` t is eta/2: the curve of n outcomes that are (eta/2)-private each.
 
     Guarantee: rounded up by 1e-11 of the first probability. Reference: docs/proofs/bounded-range.md, Theorem 3; Dong,
     Durfee and Rogers (arXiv 1909.13830), Theorem 3; for `centred`, Kairouz, Oh and Viswanath (arXiv 1311.0776).
@@ -72,10 +73,11 @@ def family_hinges(eta: float, n: int, step: float, centred: bool) -> tuple[int, 
     Reference: docs/proofs/accounting.md, Lemma 3.
     """
     places = _places(eta, n, step, centred)
-    right = family_deltas(eta, n, step * places, centred=centred)
+    at = (step * places).astype(np.float64)
+    right = family_deltas(eta, n, at, centred=centred)
     right[-1] = 0.0
-    fall = np.exp(-step * places)
-    left = -np.expm1(-step * places) + fall * right
+    fall = np.exp(-at)
+    left = -np.expm1(-at) + fall * right
     nodes = np.concatenate([-places[::-1], places[1:]])
     values = np.concatenate([left[::-1], right[1:]])
     values[0] = -math.expm1(-step * float(places[-1]))
