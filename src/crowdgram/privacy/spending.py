@@ -82,12 +82,14 @@ class Spending:
         return noise.add_discrete_gaussian(sums, event.sigma), event
 
     def sparse_laplace(
-        self, purpose: str, sums: Integers, *, changed: int, epsilon: float
+        self, purpose: str, sums: Integers, *, bound: int, changed: int, epsilon: float
     ) -> tuple[Integers, SparseLaplaceEvent]:
-        """Add discrete Laplace noise, for `epsilon` a coordinate, to counts of which neighbours change at most
-        `changed`, each by at most 1. `changed` is for the adjacency, as the change of a set of coordinates is.
+        """Add discrete Laplace noise, for `epsilon` a coordinate, to sums of which neighbours change at most `changed`.
+
+        `bound`: how far each of those may move. Both are for the adjacency, as a set of changed coordinates is.
         """
-        event = SparseLaplaceEvent(purpose, 1, accounting.laplace_scale(1, epsilon), max(len(sums), 1), changed)
+        scale = accounting.laplace_scale(bound, epsilon)
+        event = SparseLaplaceEvent(purpose, bound, scale, max(len(sums), 1), changed)
         self._spend(event)
         return noise.add_discrete_laplace(sums, event.scale), event
 
