@@ -32,7 +32,8 @@ BINOMIAL_CONSTANT = 0.65
 1/350; no smaller ratio than 0.65 is found for m up to 1000 (erratum 10; tests/paper/test_binomial.py)."""
 
 MOST_HYPOTHESES = 2**15
-"""Where the printed cover would have more, one of the same covering radius with fewer is taken."""
+"""No cover has more: where the printed one would, one of the covering radius that its proof needs is taken, and
+where even that would, the finest one of so many. (By then the theorem asks for billions of users.)"""
 
 SMALL_UNIT = 2**10
 """A user counts 2^10 where noise is added, so that the noise's integer steps are far below its scale."""
@@ -64,12 +65,13 @@ def angular_cover(m: int, radius: float) -> Floats:
 
 def binom_cover(m: int, alpha: float) -> Floats:
     """The cover of Algorithm 2: {0, c alpha/(20 m), ..., 1}, or where that has more than MOST_HYPOTHESES points, one of
-    the covering radius that its proof needs, c alpha/10.
+    the covering radius that its proof needs, c alpha/10, or of the least radius that so many points allow.
     """
     spacing = BINOMIAL_CONSTANT * alpha / (20 * m)
     if 1.0 / spacing <= MOST_HYPOTHESES:
         return linear_cover(spacing)
-    return angular_cover(m, BINOMIAL_CONSTANT * alpha / 10)
+    finest = (1.0 + 0.5 * math.pi * math.sqrt(m)) / MOST_HYPOTHESES
+    return angular_cover(m, min(max(BINOMIAL_CONSTANT * alpha / 10, finest), 1.0))
 
 
 def binom(

@@ -26,7 +26,7 @@ from .binomial import (
     binom_users,
     small_binom,
 )
-from .selection import Selected, spread_of
+from .selection import Hypotheses, Selected, phs, spread_of
 
 __all__ = ["Constants", "Learned", "changed_symbols", "dense", "learn", "sparse"]
 
@@ -207,14 +207,15 @@ def _tight_plan(k: int, m: int, users: int, spending: Spending, alpha: float | N
 
 
 def _tight_binom(tallies: Tallies, spending: Spending, users: int, plan: _Plan) -> Selected:
-    return binom(
+    """Algorithm 2 with the plan's cover and accuracy, which may exceed the c/10 that Theorem 6's alpha <= 1 allows."""
+    hypotheses = Hypotheses.of(tallies.rows, angular_cover(tallies.rows, plan.radius), plan.accuracy)
+    return phs(
         tallies,
+        hypotheses,
         spending,
         users=users,
         epsilon=plan.epsilon,
-        alpha=min(10 * plan.accuracy / BINOMIAL_CONSTANT, 1.0),
         changed=plan.changed,
-        cover=angular_cover(tallies.rows, plan.radius),
         monotone=plan.monotone,
     )
 

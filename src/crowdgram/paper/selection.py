@@ -266,8 +266,9 @@ def spread_of(selected: Selected, quantiles: tuple[float, float]) -> tuple[Float
     """Mean absolute error, standard deviation and two quantiles of (chosen - true) for each symbol, were what was
     chosen true.
 
-    From the distribution of the choice at the scores that `users` users from Bin(m, p-hat) would give on average.
-    Post-processing of noisy values.
+    The cover's own rounding, at most half the gap to the next hypothesis, is part of it. From the distribution of
+    the choice at the scores that `users` users from Bin(m, p-hat) would give on average. Post-processing of noisy
+    values.
     """
     hypotheses = selected.hypotheses
     distinct, which = np.unique(selected.chosen, return_inverse=True)
@@ -281,12 +282,14 @@ def spread_of(selected: Selected, quantiles: tuple[float, float]) -> tuple[Float
         weights = np.exp(found - found.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         error = hypotheses.cover[None, :] - truth[:, None]
-        absolute, square = (weights * np.abs(error)).sum(axis=1), (weights * error**2).sum(axis=1)
+        gap = np.interp(truth, hypotheses.cover, np.gradient(hypotheses.cover) if len(hypotheses) > 1 else np.ones(1))
+        absolute = np.hypot((weights * np.abs(error)).sum(axis=1), gap / 4)
+        square = (weights * error**2).sum(axis=1) + gap**2 / 12
         up_to = np.cumsum(weights, axis=1)
         low, high = (
             error[np.arange(len(truth)), np.minimum((up_to < quantile).sum(axis=1), len(hypotheses) - 1)]
             for quantile in quantiles
         )
-        results.append(np.stack([absolute, np.sqrt(square), low, high]))
+        results.append(np.stack([absolute, np.sqrt(square), low - gap / 2, high + gap / 2]))
     absolute, deviation, low, high = np.concatenate(results, axis=1)[:, which]
     return absolute, deviation, low, high
