@@ -91,10 +91,11 @@ def dense(
     """
     rest = spending.finish()
     k, m = tallies.items, tallies.rows
-    doubts = _range("Theorem 7", k, m, rest, alpha, regime="dense")
+    doubts = _range("Theorem 7", k <= m, "k <= m", tallies, rest, alpha)
     _refuse(doubts, checked)
     if constants == "tight":
         plan = _tight_plan(k, m, users, spending, alpha, 1.0)
+        doubts = plan.doubts
         selected = _tight_binom(tallies, spending, users, plan)
     else:
         alpha = 0.1 if alpha is None else alpha
@@ -130,11 +131,12 @@ def sparse(
     """
     rest = spending.finish()
     k, m = tallies.items, tallies.rows
-    doubts = _range("Theorem 8", k, m, rest, alpha, regime="sparse")
+    doubts = _range("Theorem 8", k >= m >= 8, "k >= m >= 8", tallies, rest, alpha)
     _refuse(doubts, checked)
     changed = changed_symbols(k, m, rest.adjacency)
     if constants == "tight":
         plan = _tight_plan(k, m, users, spending, alpha, 1.0 - SMALL_SHARE)
+        doubts = plan.doubts
         selected = _tight_binom(tallies, spending, users, plan)
         small = small_binom(tallies, spending, users=users, changed=changed, mu=spending.finishing_mu(k))
     else:
@@ -163,7 +165,8 @@ def learn(
 
     Guarantee: that of the one that runs. Theorem 2 needs epsilon <= 1.
     """
-    algorithm = dense if tallies.items <= tallies.rows else sparse
+    k, m = tallies.items, tallies.rows
+    algorithm = dense if (2 * k <= m if constants == "tight" and not checked else k <= m) else sparse
     return algorithm(
         tallies, spending, users=users, alpha=alpha, constants=constants, variable=variable, checked=checked
     )
@@ -179,6 +182,7 @@ class _Plan:
     monotone: bool
     accuracy: float
     radius: float
+    doubts: tuple[str, ...]
 
 
 def _tight_plan(k: int, m: int, users: int, spending: Spending, alpha: float | None, share: float) -> _Plan:
@@ -197,13 +201,18 @@ def _tight_plan(k: int, m: int, users: int, spending: Spending, alpha: float | N
     epsilon = spending.selection_epsilon(changed, share)
     gain = users * epsilon / (1 if monotone else 2)
     if alpha is None:
-        needed = (math.log(TIGHT_HYPOTHESES) + 5) / (1.5 * gain) + 0.7 / math.sqrt(users)
+        needed = (math.log(TIGHT_HYPOTHESES * k) + 5) / (1.5 * gain) + 0.7 / math.sqrt(users)
         accuracy = min(MOST_ACCURACY, needed)
     else:
         accuracy = BINOMIAL_CONSTANT * min(math.sqrt(m) * alpha / (2 * math.sqrt(k)), 1.0) / 10
     # Neighbours in the cover are 0.8 radius apart in total variation: a third of the noise, or of the accuracy.
     step = max(min(accuracy, 1 / gain) / 3, 1.25 * math.sqrt(m) / TIGHT_HYPOTHESES)
-    return _Plan(epsilon, changed, monotone, accuracy, min(step / 0.8, 1.0))
+    outweighs = math.log(TIGHT_HYPOTHESES * k) + 1
+    doubts: tuple[str, ...] = ()
+    if 1.5 * accuracy * gain < outweighs:
+        enough = users * outweighs / (1.5 * MOST_ACCURACY * gain)
+        doubts = (f"about {enough:.2g} users are needed for choices that are not mostly chance, and there are {users}",)
+    return _Plan(epsilon, changed, monotone, accuracy, min(step / 0.8, 1.0), doubts)
 
 
 def _tight_binom(tallies: Tallies, spending: Spending, users: int, plan: _Plan) -> Selected:
@@ -244,7 +253,7 @@ def _learned(
 
 
 def _range(
-    theorem: str, k: int, m: int, rest: Guarantee, alpha: float | None, *, regime: Literal["dense", "sparse"]
+    theorem: str, holds: bool, needed: str, tallies: Tallies, rest: Guarantee, alpha: float | None
 ) -> tuple[str, ...]:
     """What is out of the range that the theorem needs."""
     if rest.delta <= 0:
@@ -254,10 +263,10 @@ def _range(
     doubts = []
     if rest.epsilon > 1:
         doubts.append(f"{theorem} needs epsilon <= 1, and epsilon={rest.epsilon:g} is left for it")
-    if regime == "dense" and k > m:
-        doubts.append(f"{theorem} needs k <= m, and there are k={k} items and m={m} rows a user")
-    if regime == "sparse" and (k < m or m < 8):
-        doubts.append(f"{theorem} needs k >= m >= 8, and there are k={k} items and m={m} rows a user")
+    if not holds:
+        doubts.append(
+            f"{theorem} needs {needed}, and there are k={tallies.items} items and m={tallies.rows} rows a user"
+        )
     return tuple(doubts)
 
 
