@@ -1,4 +1,4 @@
-"""Families of choices: the curve against many digits and against every way to mix pairs; the hinges against the curve."""
+"""Families of choices: the curve against many digits and every mixture of pairs; the hinges against the curve."""
 
 from __future__ import annotations
 

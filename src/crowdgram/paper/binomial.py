@@ -92,7 +92,7 @@ def binom(
     where: c is BINOMIAL_CONSTANT, m is `tallies.rows`, s is `users`. Theorem 6 needs 0 < alpha <= 1. Corrects
     errata 7 (the accuracy in total variation) and 10 (c), and 1, 3 and 4 through `phs`.
 
-    Guarantee: that of `phs`. Reference: Theorem 6; Theorem 12 with users who have different numbers of rows.
+    Guarantee: that of `phs`. Reference: Theorem 6; Theorem 13 with users who have different numbers of rows.
     """
     if not 0.0 < alpha <= 1.0:
         raise InvalidArgument(f"alpha={alpha!r}: Theorem 6 needs an alpha above 0 and at most 1.")
@@ -107,7 +107,7 @@ def binom_users(m: int, alpha: float, epsilon: float, beta: float) -> float:
     """The users that Theorem 6 needs for one symbol: 8 log(4d/beta) (1/a^2 + 1/(a epsilon)), a = c alpha/10.
 
     With errata 7, 8 and 9: d is the size of the cover. Reference: Bun, Kamath, Steinke and Wu (arXiv 1905.13229),
-    as the paper's Lemma 3 states it.
+    as the paper's Lemma 9 states it.
     """
     a = BINOMIAL_CONSTANT * alpha / 10
     return 8 * math.log(4 * len(binom_cover(m, alpha)) / beta) * (1 / a**2 + 1 / (a * epsilon))
@@ -131,7 +131,7 @@ def small_binom(
     epsilon: float | None = None,
     mu: float | None = None,
 ) -> SmallBinom:
-    """Algorithm 4 (SmallBinom) and its modification in Appendix E (Lemma 12), for every symbol.
+    """Algorithm 4 (SmallBinom) and its modification in Appendix E (Lemma 14), for every symbol.
 
     1 - (1 - p-hat)^m = clip((sum_u 1{N(u) > 0} + Z)/s, 0, 1), and p-hat <= 4/m.
 

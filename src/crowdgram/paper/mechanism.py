@@ -19,7 +19,7 @@ __all__ = ["PAPER_MECHANISMS", "check_paper", "paper"]
 
 
 def paper(counts: Counts, spending: Spending, request: Request) -> Estimate:
-    """Theorem 10's algorithm, projected onto the simplex.
+    """Theorem 12's algorithm, projected onto the simplex.
 
     The paper takes users to be alike: each draws their rows from the same distribution, so the answer by rows and
     by users is the same. Where they are not, this estimates neither; errors do not say by how much.

@@ -96,7 +96,7 @@ def phs(
     changed: int,
     monotone: bool = False,
 ) -> Selected:
-    """Algorithm 1 (PHS) and its modification in Appendix E (Lemma 9), for every symbol.
+    """Algorithm 1 (PHS) and its modification in Appendix E (Lemma 11), for every symbol.
 
     S(H_i) = min_j Gamma(H_i, H_j), Gamma = s if H_i(W) - H_j(W) <= 3 alpha, else max(0, #{u: N(u) in W} - s (H_j(W) +
     3/2 alpha)); P[H_i] proportional to exp(epsilon S(H_i)/2).

@@ -50,7 +50,7 @@ def doubling_edges(most_rows: int = ROW_LIMIT) -> list[int]:
 
 
 def rows_median(counts: Counts, spending: Spending, *, epsilon: float, beta: float) -> RowsFound:
-    """Lemma 8's private median of rows per user, up to a factor of 2."""
+    """Lemma 10's private median of rows per user, up to a factor of 2."""
     return rows_quantile(counts, spending, epsilon=epsilon, beta=beta)
 
 
@@ -69,7 +69,7 @@ def rows_quantile(
     where: t_i counts the users in bin i of `doubling_edges`, t'_i = t_i + Lap(eta), T'_j = sum_{i >= j} t'_i, v is
     the number of bins, eta = 1/epsilon under add-remove and 2/epsilon under replace; s-hat = T'_j. Corrects errata
     6 (the noisy total T'_0 for s: in a table s is private under replace too, since a user may lose all rows of the
-    domain) and 16. Where the margin eta v log(v/beta) is more than a quarter of the total, Lemma 8 does not apply;
+    domain) and 16. Where the margin eta v log(v/beta) is more than a quarter of the total, Lemma 10 does not apply;
     (1 - quantile)/2 of the total is then asked for, and `doubts` say so.
 
     Guarantee: one LaplaceEvent; the histogram moves by 1 in l1 under add-remove and by 2 under replace.
@@ -77,14 +77,14 @@ def rows_quantile(
     if not 0.0 < quantile < 1.0:
         raise InvalidArgument(f"quantile={quantile!r}: needs to be above 0 and below 1.")
     if not 0.0 < beta < 1.0:
-        raise InvalidArgument(f"beta={beta!r}: Lemma 8 needs 0 < beta < 1.")
+        raise InvalidArgument(f"beta={beta!r}: Lemma 10 needs 0 < beta < 1.")
     edges = doubling_edges(most_rows)
     tails, eta = _noisy_tails(counts, spending, edges, epsilon)
     v, total = len(edges), float(tails[0])
     margin = eta * v * math.log(v / beta)
     doubts: tuple[str, ...] = ()
     if margin > total / 4:
-        doubts = (f"Lemma 8 needs at least about {4 * margin:.0f} users to find their rows",)
+        doubts = (f"Lemma 10 needs at least about {4 * margin:.0f} users to find their rows",)
     reach = max((1 - quantile) * total - margin, (1 - quantile) * total / 2, 3 * eta * math.sqrt(2 * v))
     found = np.nonzero(tails >= reach)[0]
     j = int(found.max()) if len(found) else 0
@@ -100,7 +100,7 @@ def learn_variable(
     rows: int | None = None,
     checked: bool = True,
 ) -> tuple[Learned, RowsFound]:
-    """Theorem 10's algorithm: m-hat and s-hat first, then Dense or Sparse on the users with at least m-hat rows.
+    """Theorem 12's algorithm: m-hat and s-hat first, then Dense or Sparse on the users with at least m-hat rows.
 
     constants="paper": epsilon/2 for m-hat and s-hat, epsilon/2 for the rest. constants="tight": 5 percent for both,
     m-hat chosen by predicted error. `rows`: m-hat, where it is known; users with fewer rows still take no part, and
