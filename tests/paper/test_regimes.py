@@ -78,9 +78,7 @@ def test_epsilon_is_as_printed():
     ],
 )
 def test_tight_constants_are_accurate(adjacency, items, rows, users, most):
-    """About twice what is typical, in the better of two runs: a wild choice of one symbol has a chance below e^-5,
-    and then one more in 1000.
-    """
+    """About twice what is typical, in the better of two runs: a wild choice of a symbol has a chance below e^-7."""
     p = zipf(items)
     tallies = sampled(p, rows, users, 7)
     errors = []

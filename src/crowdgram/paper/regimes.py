@@ -196,7 +196,8 @@ def _tight_plan(k: int, m: int, users: int, spending: Spending, alpha: float | N
     Around the truth, scores fall by s for each unit of total variation, from 3/2 a s at the truth to 0 at distance
     3/2 a. So the choice errs by about 1/(s weight) in total variation, weight = epsilon/2 a user (epsilon, where
     scores are monotone), whatever a is, as long as the d hypotheses beyond, which have score 0, do not win: 3/2 a s
-    weight >= log d + 5, with room for the sampling error of the counts.
+    weight >= log(d k) + 8 (so that one of k symbols goes astray in one release of 3000), with room for the sampling
+    error of the counts.
     """
     adjacency = spending.guarantee.adjacency
     few = changed_symbols(k, m, adjacency)
