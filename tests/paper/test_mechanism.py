@@ -24,10 +24,9 @@ def release(crowd, **more):
 
 
 @pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
-@pytest.mark.parametrize("constants", [None, "paper", "tight"])
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-@pytest.mark.parametrize("crowd", [CROWD, SMALL], ids=["large", "small"])
-def test_a_release(crowd, adjacency, constants):
+@pytest.mark.parametrize(("crowd", "constants"), [(CROWD, "tight"), (SMALL, "tight"), (SMALL, "paper"), (SMALL, None)])
+def test_a_release(crowd, constants, adjacency):
     made = release(crowd, adjacency=adjacency, constants=constants)
     p = made.probabilities
     assert p.sum() == pytest.approx(1, abs=1e-9)
@@ -78,7 +77,7 @@ def test_tables_with_next_to_nothing(rows, constants):
 @pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
 @pytest.mark.parametrize("constants", ["paper", "tight"])
 @pytest.mark.parametrize(
-    "more", [{"epsilon": 1e-3}, {"epsilon": 100.0}, {"delta": 0.5}, {"delta": 1e-12}, {"items": 1}]
+    "more", [{"epsilon": 1e-3}, {"epsilon": 100.0}, {"delta": 0.9}, {"delta": 1e-12}, {"items": 1}]
 )
 def test_the_ends_of_what_is_allowed(constants, more):
     crowd = Crowd(users=30, rows=4, items=more.get("items", 5), seed=3)

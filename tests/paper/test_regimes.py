@@ -7,7 +7,8 @@ import pytest
 
 from crowdgram.errors import InvalidArgument, PrivacyViolation
 from crowdgram.mechanisms.simplex import project
-from crowdgram.paper.regimes import changed_symbols, dense, learn, sparse
+from crowdgram.paper.regimes import dense, learn, sparse
+from crowdgram.paper.selection import changed_symbols
 from crowdgram.paper.variable import doubling_edges, learn_variable, rows_median, rows_quantile
 from crowdgram.privacy import (
     Adjacency,

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from crowdgram.errors import InvalidArgument
-from crowdgram.paper.regimes import changed_symbols
-from crowdgram.paper.selection import UNIT, Hypotheses, binomial_tails, phs, scores, spread_of
+from crowdgram.paper.selection import UNIT, Hypotheses, binomial_tails, changed_symbols, phs, scores, spread_of
 from crowdgram.privacy import Adjacency, Guarantee, SelectionEvent, Spending, delta_spent
 
 from .crowds import literal_scores, sampled, tallies_of, zipf
@@ -136,20 +135,22 @@ def test_phs_draws_from_the_scores():
     assert np.all((absolute > 0) & (absolute <= deviation * (1 + 1e-9)) & (low < 0) & (high > 0))
 
 
-def test_what_a_user_may_change_cannot_be_understated():
-    tallies = tallies_of([[1, 1, 0]], 3, 2)
+@pytest.mark.parametrize(
+    ("adjacency", "options", "named"),
+    [
+        ("add-remove", {"changed": 1}, "a user may change 2 symbols"),
+        ("replace", {"changed": 3}, "a user may change 4 symbols"),
+        ("add-remove", {"changed": 4, "monotone": True}, "a user may change 5 symbols"),
+        ("replace", {"changed": 5, "monotone": True}, "under replace scores move both ways"),
+        ("replace", {"changed": 5, "users": 0}, "users=0"),
+    ],
+)
+def test_what_a_user_may_change_cannot_be_understated(adjacency, options, named):
     hypotheses = Hypotheses.of(2, np.array([0.0, 0.5, 1.0]), 0.1)
-    for changed, monotone in ((1, False), (2, True)):
-        with pytest.raises(InvalidArgument, match="may change"):
-            phs(
-                tallies,
-                hypotheses,
-                Spending(Guarantee(1.0)),
-                users=3,
-                epsilon=0.1,
-                changed=changed,
-                monotone=monotone,
-            )
+    spending = Spending(Guarantee(1.0, 1e-6, adjacency))
+    with pytest.raises(InvalidArgument, match=named):
+        phs(tallies_of([[1, 1, 0, 0, 0]], 5, 2), hypotheses, spending, **{"users": 3, "epsilon": 0.1, **options})
+    assert spending.events == ()
 
 
 def test_binomial_tails():

@@ -86,7 +86,7 @@ def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radius, unit
             assert moved(near.histogram(edges, row_cap), far.histogram(edges, row_cap))[0] <= times
 
 
-@ON_ENGINE
+@settings(ON_ENGINE, max_examples=25)
 @given(neighbours(), st.integers(1, 60))
 def test_a_user_changes_the_tallies_of_few_items_by_one(pair, rows):
     one, other, replaced = pair

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import InvalidArgument
 from ..privacy import GaussianEvent, SparseLaplaceEvent, Spending
 from ..tables import Tallies
-from .selection import Hypotheses, Selected, phs
+from .selection import Hypotheses, Selected, changed_symbols, check_paid, phs
 
 __all__ = [
     "BINOMIAL_CONSTANT",
@@ -144,10 +144,7 @@ def small_binom(
     docs/proofs/paper.md, Theorem 2.
     """
     m, seen = tallies.rows, tallies.seen() * SMALL_UNIT
-    if changed < min(tallies.items, m):
-        raise InvalidArgument(
-            f"changed={changed}: a user may change {min(tallies.items, m)} symbols, and all are paid for."
-        )
+    check_paid(users, changed, changed_symbols(tallies.items, m, spending.guarantee.adjacency))
     event: SparseLaplaceEvent | GaussianEvent
     if epsilon is not None:
         noisy, event = spending.sparse_laplace(

@@ -26,9 +26,9 @@ from .binomial import (
     binom_users,
     small_binom,
 )
-from .selection import Hypotheses, Selected, phs, spread_of
+from .selection import Hypotheses, Selected, changed_symbols, phs, spread_of
 
-__all__ = ["Constants", "Learned", "changed_symbols", "dense", "learn", "sparse"]
+__all__ = ["Constants", "Learned", "dense", "learn", "sparse"]
 
 Floats = npt.NDArray[np.float64]
 Constants = Literal["paper", "tight"]
@@ -59,11 +59,6 @@ class Learned:
     alpha: float
     hypotheses: int
     doubts: tuple[str, ...]
-
-
-def changed_symbols(k: int, m: int, adjacency: Adjacency) -> int:
-    """How many symbols one user may change: min(k, m) under add-remove, min(k, 2m) under replace (erratum 3)."""
-    return min(k, m if adjacency is Adjacency.ADD_REMOVE else 2 * m)
 
 
 def dense(

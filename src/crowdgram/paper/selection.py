@@ -20,10 +20,20 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from ..errors import InvalidArgument
-from ..privacy import SelectionEvent, Spending
+from ..privacy import Adjacency, SelectionEvent, Spending
 from ..tables import Tallies
 
-__all__ = ["UNIT", "Hypotheses", "Selected", "binomial_tails", "phs", "scores", "spread_of"]
+__all__ = [
+    "UNIT",
+    "Hypotheses",
+    "Selected",
+    "binomial_tails",
+    "changed_symbols",
+    "check_paid",
+    "phs",
+    "scores",
+    "spread_of",
+]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -112,10 +122,10 @@ def phs(
     for add-remove only: #{N in W} is counted as it is, all scores of all k symbols move by 0 or +UNIT together, so
     that the exponent is epsilon S and `changed` must be k. Proof: docs/proofs/paper.md, Theorem 1.
     """
-    k = tallies.items
-    fewest = k if monotone else min(k, tallies.rows)
-    if changed < fewest:
-        raise InvalidArgument(f"changed={changed}: a user may change {fewest} symbols, and all are to be paid for.")
+    k, adjacency = tallies.items, spending.guarantee.adjacency
+    if monotone and adjacency is not Adjacency.ADD_REMOVE:
+        raise InvalidArgument(f"monotone={monotone}: under {adjacency.value} scores move both ways. Leave it out.")
+    check_paid(users, changed, k if monotone else changed_symbols(k, tallies.rows, adjacency))
     at_once = max(1, _AT_ONCE // max(len(hypotheses), tallies.rows + 2))
     chosen, event = spending.choose_each(
         "probability of each item",
@@ -129,6 +139,19 @@ def phs(
         at_once=at_once,
     )
     return Selected(hypotheses, chosen, users, (1 if monotone else 2) / event.epsilon, event)
+
+
+def changed_symbols(k: int, m: int, adjacency: Adjacency) -> int:
+    """How many symbols one user may change: min(k, m) under add-remove, min(k, 2m) under replace (erratum 3)."""
+    return min(k, m if adjacency is Adjacency.ADD_REMOVE else 2 * m)
+
+
+def check_paid(users: int, changed: int, fewest: int) -> None:
+    """Refuse to count from no users, or to pay for fewer symbols than a user may change."""
+    if users < 1:
+        raise InvalidArgument(f"users={users}: needs to be a whole number of at least 1, public or noisy.")
+    if changed < fewest:
+        raise InvalidArgument(f"changed={changed}: a user may change {fewest} symbols, and all are to be paid for.")
 
 
 def scores(tails: Integers, everybody: int, hypotheses: Hypotheses, users: int) -> Integers:

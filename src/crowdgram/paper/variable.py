@@ -17,7 +17,8 @@ from ..mechanisms.histograms import visible
 from ..privacy import Adjacency, Spending, fresh_salt
 from ..privacy.accounting import gaussian_mu
 from ..tables import ROW_LIMIT, Counts, rows_histogram, tally
-from .regimes import Constants, Learned, changed_symbols, learn
+from .regimes import Constants, Learned, learn
+from .selection import changed_symbols
 
 __all__ = ["RowsFound", "doubling_edges", "learn_variable", "rows_median", "rows_quantile"]
 
