@@ -45,18 +45,20 @@ def release(
     """Release the distribution over items of a table of (user, item) rows, under user-level differential privacy.
 
     table: a path or glob of CSV, Parquet or JSON files; or a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
-    user, item: its columns, integers or strings. Rows with a null in either, and rows outside the domain, are
-    dropped. epsilon, delta: the budget, all of it spent by this call. domain: the public list of items: a list, a
-    file with one item a line, a (path, column) pair, or a column of a table. adjacency: "add-remove" hides whether
-    a user is in the table at all; "replace" hides what a user's rows are. weight: "rows", the share of all rows;
-    "users", the average user's distribution. mechanism: "auto" chooses by predicted error; "adaptive", "laplace",
-    "gaussian" and "sample-one" are as they say; "paper" is
-        the published algorithm for users who are alike.
+    user, item: its columns, integers or strings. Rows with a null in either, and rows outside the domain, are dropped.
+    epsilon, delta: the budget, all of it spent by this call.
+    domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a
+    table.
+    adjacency: "add-remove" hides whether a user is in the table at all; "replace" hides what a user's rows are.
+    weight: "rows", the share of all rows; "users", the average user's distribution.
+    mechanism: "auto" chooses by predicted error; "adaptive", "laplace", "gaussian" and "sample-one" are as they say;
+        "paper" is the published algorithm, for users who are alike.
     max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found
         privately, for a small part of the budget, where it is not given.
     rounds: how many rounds "adaptive" makes (and "auto", where it chooses them); as many as promise to pay where not
     given.
-    constants, alpha: of "paper": "paper" (as published, the default) or "tight"; and the l1 error that is wanted.
+    constants, alpha: of "paper": "paper" (as published, the default) or "tight"; and the l1 error that is wanted. Where
+        the published bound on the error does not apply there is an AccuracyWarning, from public and noisy values.
     progress: called with the name of each stage as it starts. Stages are the same for all tables.
 
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
