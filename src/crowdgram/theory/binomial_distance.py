@@ -69,8 +69,9 @@ def tail_start(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Ints:
     """
     rows, low, high = _checked(m, p, q)
     gap = high - low
-    with np.errstate(divide="ignore", invalid="ignore"):
-        up = np.log1p(gap / low)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # log(high/low): each form where it neither cancels nor overflows.
+        up = np.where(gap < low, np.log1p(gap / low), np.log(high) - np.log(low))
         down = -np.log1p(-gap / (1 - low))
         level = np.where(np.isinf(down), 1.0, down / (up + down))
     start: Ints = np.clip(np.floor(rows * np.nan_to_num(level)) + 1, 1, rows).astype(np.int64)

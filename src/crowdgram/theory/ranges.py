@@ -17,17 +17,18 @@ class OutOfRange(ValueError):
 
 def whole(theorem: str, name: str, value: object, low: int, high: float = math.inf) -> int:
     """`value` as an int, if it is a whole number from `low` to `high`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
-        upper = "" if math.isinf(high) else f" and at most {high:g}"
-        raise OutOfRange(f"{theorem} needs {name} to be a whole number of at least {low}{upper}; it is {value!r}.")
-    return int(value)
+    if isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) <= high:
+        return int(value)
+    upper = "" if math.isinf(high) else f" and at most {high:g}"
+    raise OutOfRange(f"{theorem} needs {name} to be a whole number of at least {low}{upper}; it is {value!r}.")
 
 
 def real(theorem: str, name: str, value: object, low: float, high: float, *, with_low: bool = False) -> float:
     """`value` as a float, if low < value <= high (low <= value with `with_low`)."""
-    ok = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if ok and isinstance(value, Real) and (low <= value if with_low else low < value) and value <= high:
-        return float(value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        if math.isfinite(number) and number <= high and (low < number or (with_low and low == number)):
+            return number
     above = f"at least {low:g}" if with_low else f"above {low:g}"
     upper = "" if math.isinf(high) else f" and at most {high:g}"
     raise OutOfRange(f"{theorem} needs {name} to be {above}{upper}; it is {value!r}.")
