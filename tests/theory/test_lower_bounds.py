@@ -112,7 +112,7 @@ def test_the_rates_of_theorems_1_and_3():
     few, many = (counts_only_users(100, m, 0.001, 0.01) for m in (10**5, 10**8))
     assert many == pytest.approx(few, rel=0.05)
     assert counts_only_users(200, 10**6, 0.001, 0.01) == pytest.approx(2 * many, rel=0.05)
-    assert counts_only_users(100, 10**6, 0.001, 0.005) == pytest.approx(2 * many, rel=0.05)
+    assert counts_only_users(100, 10**6, 0.001, 0.005) == pytest.approx(2 * many, rel=0.1)
     assert 0.1 < many / (100 / (0.001 * 0.01)) < 0.2
     # Theorem 3: k/(sqrt(m) alpha epsilon).
     few, many = (pure_users(2000, m, 1e-4, 0.001) for m in (1000, 100_000))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from ..errors import CrowdgramError, EngineFailure, InvalidArgument, PrivacyViolation, UnwritableTarget
+from ..errors import InvalidArgument, UnwritableTarget
 from ..privacy import Adjacency
+from .guarded import guarded
+from .paper import paper
 
 __all__ = ["app"]
 
@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-F = TypeVar("F", bound=Callable[..., Any])
+app.add_typer(paper, name="paper")
 
 
 class WeightChoice(StrEnum):
@@ -40,37 +40,6 @@ class MechanismChoice(StrEnum):
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
     SAMPLE_ONE = "sample-one"
-
-
-def guarded(command: F) -> F:
-    """Errors become one line on standard error and an exit code; an unforeseen one shows its kind only."""
-
-    @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except (EngineFailure, PrivacyViolation) as error:
-            _fail(str(error), 1)
-        except CrowdgramError as error:
-            _fail(str(error), 2)
-        except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
-            raise
-        except Exception as error:  # noqa: BLE001 (its message may quote rows)
-            _fail(
-                f"unexpected {type(error).__name__}; its message is withheld as it may quote rows. Please report it.",
-                1,
-            )
-
-    return run  # type: ignore[return-value]
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    from .display import printable
-
-    Console(stderr=True, soft_wrap=True).print(
-        f"error: {printable(message)}", style="red", markup=False, highlight=False
-    )
-    raise typer.Exit(code)
 
 
 def _version(wanted: bool) -> None:
