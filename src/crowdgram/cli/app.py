@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
 
-from ..errors import InvalidArgument, UnwritableTarget
+from ..errors import CrowdgramError, EngineFailure, InvalidArgument, PrivacyViolation, UnwritableTarget
 from ..privacy import Adjacency
-from .guarded import guarded
-from .paper import paper
+from .paper import PAPER_COMMANDS
 
 __all__ = ["app"]
 
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.add_typer(paper, name="paper")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class WeightChoice(StrEnum):
@@ -40,6 +41,37 @@ class MechanismChoice(StrEnum):
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
     SAMPLE_ONE = "sample-one"
+
+
+def guarded(command: F) -> F:
+    """Errors become one line on standard error and an exit code; an unforeseen one shows its kind only."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except (EngineFailure, PrivacyViolation) as error:
+            _fail(str(error), 1)
+        except CrowdgramError as error:
+            _fail(str(error), 2)
+        except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
+            raise
+        except Exception as error:  # noqa: BLE001 (its message may quote rows)
+            _fail(
+                f"unexpected {type(error).__name__}; its message is withheld as it may quote rows. Please report it.",
+                1,
+            )
+
+    return run  # type: ignore[return-value]
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    from .display import printable
+
+    Console(stderr=True, soft_wrap=True).print(
+        f"error: {printable(message)}", style="red", markup=False, highlight=False
+    )
+    raise typer.Exit(code)
 
 
 def _version(wanted: bool) -> None:
@@ -168,6 +200,16 @@ def demo(
     from .demo import run
 
     run(output, Console())
+
+
+paper = typer.Typer(
+    help="Reproduce 'Learning discrete distributions: user vs item-level privacy'.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for command in PAPER_COMMANDS:
+    paper.command()(guarded(command))
+app.add_typer(paper, name="paper")
 
 
 def _check_target(path: Path, *inputs: str | None) -> None:

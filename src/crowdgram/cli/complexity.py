@@ -44,6 +44,9 @@ MECHANISMS = {
 }
 """What can be measured, with the name to show."""
 
+PURE = frozenset({"no-privacy", "auto", "laplace"})
+"""Those that can serve delta=0."""
+
 BOUNDS = {
     "any": "any mechanism needs",
     "counts only": "summed counts need (Thm 1)",

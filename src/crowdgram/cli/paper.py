@@ -11,24 +11,15 @@ from rich.console import Console
 
 from ..errors import InvalidArgument, UnwritableTarget
 from ..privacy import Adjacency
-from .guarded import guarded
 
 if TYPE_CHECKING:
     from ..paper.errata import Erratum
 
-__all__ = ["paper"]
-
-paper = typer.Typer(
-    help="Reproduce 'Learning discrete distributions: user vs item-level privacy'.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+__all__ = ["PAPER_COMMANDS"]
 
 _DEFAULT_MECHANISMS = "no-privacy,auto,paper-tight,paper,laplace,gaussian"
 
 
-@paper.command()
-@guarded
 def figure1(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the picture (PNG).")] = Path(
         "figure1.png"
@@ -60,8 +51,6 @@ def figure1(
     _say(console, f"Picture: {output}")
 
 
-@paper.command()
-@guarded
 def complexity(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the picture (PNG).")] = Path(
         "complexity.png"
@@ -87,7 +76,7 @@ def complexity(
 ) -> None:
     """Measure how many users each mechanism needs for an l1 error of alpha, by rows a user."""
     from ..releases import write_whole
-    from .complexity import MECHANISMS, Question, as_csv, as_json, measure, tables
+    from .complexity import MECHANISMS, PURE, Question, as_csv, as_json, measure, tables
     from .display import Stages
     from .figures import draw_complexity, png
 
@@ -96,8 +85,10 @@ def complexity(
     for name in names:
         if name not in MECHANISMS:
             raise InvalidArgument(f"--mechanisms {name!r}: needs to be among {', '.join(MECHANISMS)}.")
-    if delta == 0 and "gaussian" in names:
-        names.remove("gaussian")  # Gaussian noise cannot be pure
+    if delta == 0:
+        names = [name for name in names if name in PURE]
+    if not names:
+        raise InvalidArgument(f"--mechanisms {mechanisms!r}: none of them can serve delta=0. Add laplace or auto.")
     runs = repetitions if repetitions is not None else (3 if fast else 10)
     if runs < 1 or most_rows < 1:
         raise InvalidArgument(f"--repetitions is {runs} and --most-rows {most_rows}: both need to be at least 1.")
@@ -135,8 +126,6 @@ def complexity(
     _say(console, f"\nPicture: {output}" + (f", figures: {data}" if data is not None else ""))
 
 
-@paper.command()
-@guarded
 def errata(
     measure: Annotated[
         bool, typer.Option("--measure/--no-measure", help="Compute the true epsilon of the literal versions.")
@@ -148,6 +137,9 @@ def errata(
     console = Console()
     for erratum in ERRATA:
         _show(console, erratum, measure)
+
+
+PAPER_COMMANDS = (figure1, complexity, errata)
 
 
 def _show(console: Console, erratum: Erratum, measure: bool) -> None:
