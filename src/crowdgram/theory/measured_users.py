@@ -20,6 +20,9 @@ ErrorOf = Callable[[int, int, int, Floats], float]
 """(items, rows a user, users, distribution) -> the l1 error of one fresh run."""
 
 
+_FIRST = 3
+
+
 @dataclass(frozen=True)
 class MeasuredUsers:
     """The smallest number of users tried that was enough.
@@ -55,8 +58,9 @@ def measured_users(
     `success=0.9`, if at least that share of them is (the paper's bounds "with probability at least 0.9"). Sizes are
     doubled or halved from `guess`, then bisected on a log scale until enough and not enough are within a factor `step`.
 
-    A measured mean is noisy. Where it is within two standard errors of alpha, as many runs again are made, twice at
-    most, before the size is judged: the runs go where they decide something.
+    Runs go where they decide something. Where the first three errors are all above 2 alpha, or all below alpha/2, they
+    are enough to judge a size by its mean; where the mean of all runs is within two standard errors of alpha, as many
+    runs again are made, twice at most.
     """
     theorem = "The measured user complexity"
     m = whole(theorem, "rows", rows, 1)
@@ -78,16 +82,17 @@ def measured_users(
 
 
 def _judge(run: Callable[[], float], alpha: float, repetitions: int, success: float | None) -> tuple[float, float]:
-    errors: list[float] = []
-    for _ in range(3):
-        errors += [run() for _ in range(repetitions)]
-        if success is not None:
-            # The least level that a share `success` of the runs keeps.
-            return float(np.sort(errors)[math.ceil(success * len(errors)) - 1]), math.nan
-        mean, spread = float(np.mean(errors)), _standard_error(errors)
-        if not abs(mean - alpha) < 2 * spread:
-            break
-    return mean, spread
+    if success is not None:
+        # The least level that a share `success` of the runs keeps.
+        errors = sorted(run() for _ in range(repetitions))
+        return errors[math.ceil(success * repetitions) - 1], math.nan
+    errors = [run() for _ in range(min(_FIRST, repetitions))]
+    if not (min(errors) > 2 * alpha or max(errors) < alpha / 2):
+        for blocks in (1, 2, 3):
+            errors += [run() for _ in range(blocks * repetitions - len(errors))]
+            if not abs(float(np.mean(errors)) - alpha) < 2 * _standard_error(errors):
+                break
+    return float(np.mean(errors)), _standard_error(errors)
 
 
 def _standard_error(errors: Sequence[float]) -> float:
