@@ -15,6 +15,8 @@ from crowdgram import release
 from crowdgram.cli import complexity
 from crowdgram.cli.app import app
 from crowdgram.cli.figures import figure1_panels
+from crowdgram.paper import errata
+from crowdgram.paper.errata import ERRATA, Erratum, Measured
 from crowdgram.privacy import Adjacency
 from crowdgram.synth import Crowd
 from crowdgram.tables import UNIT
@@ -126,6 +128,16 @@ def test_complexity_as_csv_and_where_it_gives_up():
     assert {line["name"] for line in lines if line["kind"] == "bound"} == set(complexity.BOUNDS)
 
 
+def test_the_paper_s_algorithm_is_measured_too():
+    size = ("--items", "3", "--alpha", "0.6", "--rows", "9", "--fast", "--repetitions", "1", "--most-rows", "90000")
+    result = run("complexity", *size, "--mechanisms", "paper-tight,paper", "--adjacency", "replace", "--data", "c.json")
+    assert result.exit_code == 0, result.stderr
+    (line,) = json.loads(Path("c.json").read_text())["lines"]
+    assert line["measured"]["paper-tight"]["users"] < 10_000
+    assert line["measured"]["paper"]["users"] <= 10_000
+    assert line["bounds"]["any"] == private_users(3, 9, 0.6, 1.0, 1e-6)  # replaced, as the bounds have it
+
+
 def test_beyond_a_theorem_s_range_there_is_no_bound_but_a_measurement():
     result = run(
         "complexity", *TINY, "--epsilon", "2", "--delta", "0", "--mechanisms", "laplace,gaussian", "--data", "c.json"
@@ -188,3 +200,36 @@ def test_complexity_refuses_before_it_measures(arguments, words, monkeypatch):
     assert result.exit_code == 2, result.output
     assert words in result.stderr
     assert list(Path().iterdir()) == []
+
+
+# --- errata
+
+
+def test_errata_with_their_measurements():
+    result = run("errata")
+    assert result.exit_code == 0, result.stderr
+    for erratum in ERRATA:
+        assert f"{erratum.number}. {erratum.title}" in result.stdout
+    assert result.stdout.count("measured") >= 6
+    assert sum(erratum.measure is not None for erratum in ERRATA) == result.stdout.count("is claimed:")
+
+
+def test_errata_without(monkeypatch):
+    broken = Erratum(1, "T[red]itle", "as printed", "as it should be", "privacy", lambda: pytest.fail("measured"))
+    monkeypatch.setattr(errata, "ERRATA", (broken,))
+    result = run("errata", "--no-measure")
+    assert result.exit_code == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
+    assert lines == [
+        ["1.", "T[red]itle"],
+        ["breaks", "privacy"],
+        ["printed", "as", "printed"],
+        ["correct", "as", "it", "should", "be"],
+    ]
+
+
+@pytest.mark.parametrize(("exact", "relation"), [(True, "is 2.5"), (False, "is at least 2.5")])
+def test_a_bound_is_not_called_exact(exact, relation, monkeypatch):
+    found = Erratum(1, "One", "p", "c", "privacy", lambda: Measured(0.5, 2.5, exact, "by hand"))
+    monkeypatch.setattr(errata, "ERRATA", (found,))
+    assert f"epsilon {relation} where 0.5 is claimed: by hand" in run("errata").stdout

@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 PAPER_CONSTANT = 1 / 350
-"""The constant of Theorem 5's lower bound as its proof has it (Lemmas 5 to 7 of the paper)."""
+"""The constant of Theorem 5's lower bound as its proof has it (Lemmas 6 to 8 of the paper)."""
 
 MOST_ROWS = 10**12
 """Up to here the relative error of a distance was checked to stay below 1e-9."""

@@ -66,14 +66,14 @@ def sample_one_users(items: int, alpha: float, epsilon: float) -> int:
 
 
 def selection_users(hypotheses: float, distance: float, epsilon: float, beta: float) -> float:
-    """The lemma on Algorithm 1 (PHS): with so many samples it returns, but for a chance beta, a hypothesis within
+    """Lemma 9, Algorithm 1 (PHS): with so many samples it returns, but for a chance beta, a hypothesis within
     4 `distance` in total variation, if one of them is within `distance`.
 
     max(8 log(4d/beta) / distance^2, 8 log(2d/beta) / (distance epsilon)), d = `hypotheses` (the paper prints m): the
     first by Hoeffding over d sets with slack distance/4, the second by the exponential mechanism, which must beat a
     score of s distance/4. Distances are in total variation (Bun et al. 2019), half of l1.
     """
-    theorem = "The lemma on private hypothesis selection"
+    theorem = "Lemma 9 (private hypothesis selection)"
     d = real(theorem, "hypotheses", hypotheses, 1.0, math.inf, with_low=True)
     tau = real(theorem, "distance", distance, 0.0, 1.0)
     epsilon = real(theorem, "epsilon", epsilon, 0.0, math.inf)
@@ -180,7 +180,7 @@ def joined_users(
 
 
 def median_users(most_rows: int, epsilon: float, beta: float) -> float:
-    """The lemma on the private median of rows per user (Appendix E): with so many users, but for a chance beta,
+    """Lemma 10, the private median of rows per user (Appendix E): with so many users, but for a chance beta,
     m-hat >= median/2, at least s/4 users have m-hat rows, s-hat >= 3s/8 and |s-hat - s_mhat| <= s/8.
 
     8 E with E = 2 v log(v/beta) / epsilon, the error of a sum of v = floor(log2(most_rows)) + 2 noisy bins.
@@ -249,7 +249,7 @@ def _variable_small(
     constants: Constants,
     drift: float,
 ) -> float:
-    """The variable form of Lemma 2: "paper" as printed, with 256 for 64 in the first condition; "tight" as derived."""
+    """Lemma 14, the variable form of Lemma 2: "paper" as printed, with 256 for 64 in the first condition; "tight" as derived."""
     logs = math.log(3 / beta)
     if constants == "paper":
         big = math.exp(3 * _SMALL_MEAN)
@@ -320,7 +320,7 @@ def _inverse_slope(m: int) -> float:
 
 
 def _tally_error(most_rows: int, epsilon: float, beta: float) -> float:
-    theorem = "The lemma on the private median"
+    theorem = "Lemma 10 (private median)"
     bins = math.floor(math.log2(whole(theorem, "most_rows", most_rows, 1))) + 2
     beta = real(theorem, "beta", beta, 0.0, 1.0)
     return 2 * bins * math.log(bins / beta) / real(theorem, "epsilon", epsilon, 0.0, math.inf)
