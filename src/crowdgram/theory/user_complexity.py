@@ -249,7 +249,7 @@ def _variable_small(
     constants: Constants,
     drift: float,
 ) -> float:
-    """Lemma 14, the variable form of Lemma 2: "paper" as printed, with 256 for 64 in the first condition; "tight" as derived."""
+    """Lemma 14, the variable form of Lemma 2: "paper" as printed, but for 256; "tight" as derived."""
     logs = math.log(3 / beta)
     if constants == "paper":
         big = math.exp(3 * _SMALL_MEAN)
