@@ -22,7 +22,8 @@ LAYERS = (
     {"errors"},
     {"privacy"},
     {"tables"},
-    {"mechanisms", "paper"},
+    {"mechanisms"},
+    {"paper"},
     {"releases"},
     {"planning", "report", "audit", "cli"},
 )

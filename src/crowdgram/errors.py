@@ -12,11 +12,14 @@ figure that depends on the private table.
     ├── MissingDependency (ImportError)    an optional library is not installed
     ├── EngineFailure (RuntimeError)       the engine failed; its own words are withheld, they may quote rows
     └── PrivacyViolation (RuntimeError)    the recorded events exceed the promise: a bug, nothing is returned
+
+    AccuracyWarning (UserWarning)          a bound on the error does not apply; privacy holds all the same
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "AccuracyWarning",
     "CrowdgramError",
     "EngineFailure",
     "InvalidArgument",
@@ -63,3 +66,7 @@ class EngineFailure(CrowdgramError, RuntimeError):
 
 class PrivacyViolation(CrowdgramError, RuntimeError):
     """The recorded events exceed the promise. A bug: nothing is returned."""
+
+
+class AccuracyWarning(UserWarning):
+    """A bound on the error does not apply; privacy holds all the same. Depends on public and noisy values only."""

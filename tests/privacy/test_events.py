@@ -12,6 +12,8 @@ from crowdgram.privacy.events import (
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
+    SelectionEvent,
+    SparseLaplaceEvent,
     event_from_dict,
     event_to_dict,
     to_dp_event,
@@ -21,6 +23,8 @@ EVENTS: list[Event] = [
     GaussianEvent("round 1", 3.5, 1234.5, 100),
     LaplaceEvent("profile", 2, 40.1, 16),
     ExponentialEvent("choice", 0.1, 3),
+    SelectionEvent("choices", 0.01, 300, 50, 20),
+    SparseLaplaceEvent("counts", 1024, 40960.5, 50, 20),
 ]
 
 
@@ -30,7 +34,13 @@ def test_round_trip_through_json(event: Event) -> None:
 
 
 def test_kinds() -> None:
-    assert [event_to_dict(event)["kind"] for event in EVENTS] == ["gaussian", "laplace", "exponential"]
+    assert [event_to_dict(event)["kind"] for event in EVENTS] == [
+        "gaussian",
+        "laplace",
+        "exponential",
+        "selection",
+        "sparse-laplace",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +102,10 @@ def test_numpy_scalars_become_plain_numbers() -> None:
 def test_in_the_words_of_dp_accounting() -> None:
     import dp_accounting
 
-    gaussian, laplace, choice = to_dp_event(EVENTS).events
+    gaussian, laplace, choice, choices, counts = to_dp_event(EVENTS).events
+    assert choices == dp_accounting.ZCDpEvent(20 * 0.01**2 / 8)
+    assert counts.count == 20
+    assert counts.event.noise_multiplier == pytest.approx(40.0, rel=1e-4)
     assert isinstance(gaussian, dp_accounting.GaussianDpEvent)
     exact = math.sqrt(1234.5**2 - 4) / 3.5
     assert exact * (1 - 1e-12) < gaussian.noise_multiplier < exact

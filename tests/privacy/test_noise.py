@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from crowdgram.errors import InvalidArgument
-from crowdgram.privacy.noise import MAX_SCALE, add_discrete_gaussian, add_discrete_laplace, fresh_salt
+from crowdgram.privacy.noise import MAX_SCALE, add_discrete_gaussian, add_discrete_laplace, choose_each, fresh_salt
 
 FALSE_ALARM = 1e-6
 DRAWS = 20_000
@@ -104,7 +104,7 @@ def test_no_draw_is_used_twice(add: Adder) -> None:
 def test_a_fork_does_not_repeat_the_noise_of_its_parent() -> None:
     script = """
 import json, os, numpy as np
-from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, fresh_salt
+from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, choose_each, fresh_salt
 zeros = np.zeros(3000, dtype=np.int64)  # two chunks: threads on both sides of the fork
 def draw():
     both = [add(zeros, 2.0**50).tolist() for add in (add_discrete_gaussian, add_discrete_laplace)]
@@ -192,3 +192,43 @@ def test_salts_are_fresh() -> None:
     salts = {fresh_salt() for _ in range(100)}
     assert len(salts) == 100
     assert all(re.fullmatch(r"[0-9a-f]{32}", salt) for salt in salts)
+
+
+CHOICES = 6_000
+
+
+def chosen_among(scores: list[int], scale: float) -> np.ndarray:
+    return np.bincount(choose_each(np.tile(np.array(scores), (CHOICES, 1)), scale), minlength=len(scores))
+
+
+def choice_p_value(found: np.ndarray, scores: list[int], scale: float) -> float:
+    weights = np.exp((np.array(scores) - max(scores)) / scale)
+    return float(stats.chisquare(found, CHOICES * weights / weights.sum()).pvalue)
+
+
+@pytest.mark.parametrize(("scores", "scale"), [([0, 1, 3, 4, 2], 2.0), ([-5, 300, 100, 0, 300, 299], 150.5)])
+def test_choices_follow_the_exponential_mechanism(scores: list[int], scale: float) -> None:
+    found = chosen_among(scores, scale)
+    assert choice_p_value(found, scores, scale) > FALSE_ALARM
+    assert choice_p_value(found, scores, 1.4 * scale) < FALSE_ALARM  # its power
+    assert choice_p_value(found, scores, 0.7 * scale) < FALSE_ALARM
+
+
+def test_choices_are_independent_of_each_other() -> None:
+    chosen = choose_each(np.zeros((CHOICES, 2), dtype=np.int64) + np.array([0, 1]), 2.0)
+    pairs = np.bincount(2 * chosen[:-1:2] + chosen[1::2], minlength=4)
+    p = math.exp(0.5) / (1 + math.exp(0.5))
+    expected = np.array([(1 - p) ** 2, p * (1 - p), p * (1 - p), p**2]) * (CHOICES // 2)
+    assert stats.chisquare(pairs, expected).pvalue > FALSE_ALARM
+
+
+def test_a_choice_among_one_and_among_equals() -> None:
+    assert choose_each(np.zeros((3, 1), dtype=np.int64), 5.0).tolist() == [0, 0, 0]
+    assert choice_p_value(chosen_among([7] * 6, 3.0), [7] * 6, 3.0) > FALSE_ALARM
+    assert choose_each(np.array([[0, 2**61]]), 1.0).tolist() == [1]
+
+
+@pytest.mark.parametrize("bad", [np.zeros((2, 2)), np.zeros(3, dtype=np.int64), np.zeros((2, 0), dtype=np.int64)])
+def test_scores_must_be_whole_numbers_in_rows(bad: np.ndarray) -> None:
+    with pytest.raises(InvalidArgument, match="scores must be"):
+        choose_each(bad, 5.0)

@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from crowdgram.errors import PrivacyViolation
-from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, epsilon_spent, noise
+from crowdgram.privacy import (
+    Adjacency,
+    ExponentialEvent,
+    GaussianEvent,
+    Guarantee,
+    LaplaceEvent,
+    SelectionEvent,
+    SparseLaplaceEvent,
+    Spending,
+    epsilon_spent,
+    noise,
+)
 
 SUMS = np.array([5, 0, 7])
 ADD_REMOVE = Guarantee(1.0, 1e-6)
@@ -25,6 +36,7 @@ def no_noise(monkeypatch):
 
     monkeypatch.setattr(noise, "add_discrete_laplace", fail)
     monkeypatch.setattr(noise, "add_discrete_gaussian", fail)
+    monkeypatch.setattr(noise, "choose_each", fail)
 
 
 def test_every_draw_is_recorded():
@@ -160,3 +172,96 @@ def test_settling_looks_at_the_events_again():
     spending._events.append(LaplaceEvent("slipped in", BOUND, BOUND / 2.0, 1))
     with pytest.raises(PrivacyViolation):
         spending.settled()
+
+
+def test_choices_are_recorded_with_the_scale_that_their_range_needs(monkeypatch):
+    scales = []
+
+    def seen(scores, scale):
+        scales.append(scale)
+        return np.zeros(len(scores), dtype=np.int64)
+
+    monkeypatch.setattr(noise, "choose_each", seen)
+    spending = Spending(ADD_REMOVE)
+    chosen, event = spending.choose("one", SUMS, sensitivity=4, epsilon=0.125)
+    assert (chosen, event) == (0, ExponentialEvent("one", 0.125, 3))
+    spending.choose("half", SUMS, sensitivity=4, epsilon=0.125, monotone=True)
+    more = {"selections": 5, "choices": 3, "changed": 2, "sensitivity": 4}
+    asked = []
+
+    def rows(first, last):
+        asked.append((first, last))
+        return np.zeros((last - first, 3), dtype=np.int64)
+
+    many, family = spending.choose_each("many", rows, **more, epsilon=0.125, at_once=2)
+    assert family == SelectionEvent("many", 0.125, 3, 5, 2)
+    assert len(many) == 5
+    assert asked == [(0, 2), (2, 4), (4, 5)]
+    assert scales == [64.0, 32.0, 64.0, 64.0, 64.0]
+    assert spending.events[-1] is family
+
+
+def test_unaffordable_choices_are_not_made(no_noise):
+    spending = Spending(Guarantee(1.0))
+    with pytest.raises(PrivacyViolation):
+        spending.choose("one", SUMS, sensitivity=1, epsilon=1.5)
+    rows = {"selections": 8, "choices": 3, "changed": 3, "sensitivity": 1}
+    with pytest.raises(PrivacyViolation):
+        spending.choose_each("many", lambda a, b: pytest.fail("scores were made"), **rows, epsilon=0.5)
+    with pytest.raises(PrivacyViolation):
+        spending.sparse_laplace("some", SUMS, bound=1, changed=3, epsilon=0.5)
+    assert spending.events == ()
+
+
+def test_what_finishes_must_keep_what_is_left_by_itself():
+    spending = Spending(ADD_REMOVE)
+    spending.laplace("rows", SUMS, bound=BOUND, epsilon=0.5)
+    rest = spending.finish()
+    assert rest == Guarantee(0.5, 1e-6)
+    eta = spending.selection_epsilon(50)
+    with pytest.raises(PrivacyViolation):  # together with the first event it would do; by itself it does not
+        spending.choose_each(
+            "many",
+            lambda a, b: np.zeros((b - a, 2), dtype=np.int64),
+            selections=50,
+            choices=2,
+            changed=50,
+            sensitivity=1,
+            epsilon=1.05 * eta,
+        )
+    half = spending.selection_epsilon(50, 0.5)
+    spending.choose_each(
+        "many",
+        lambda a, b: np.zeros((b - a, 2), dtype=np.int64),
+        selections=50,
+        choices=2,
+        changed=50,
+        sensitivity=1,
+        epsilon=half,
+    )
+    spending.gaussian("counts", SUMS * 1024, bound=BOUND, mu=spending.finishing_mu(3))
+    assert epsilon_spent(spending.events[1:], 1e-6) <= 0.5
+    assert spending.settled() == ADD_REMOVE
+
+
+def test_sparse_laplace_noise():
+    noisy, event = Spending(REPLACE).sparse_laplace("some", SUMS, bound=1024, changed=2, epsilon=0.1)
+    assert noisy.shape == SUMS.shape
+    assert event == SparseLaplaceEvent("some", 1024, 1024 / 0.1, 3, 2)
+
+
+def test_a_budget_is_finished_once():
+    spending = Spending(ADD_REMOVE)
+    with pytest.raises(PrivacyViolation, match="finish"):
+        spending.selection_epsilon(3)
+    spending.finish()
+    with pytest.raises(PrivacyViolation, match="once"):
+        spending.finish()
+    other = Spending(ADD_REMOVE)
+    other.reserve("later", bound=BOUND, epsilon=0.1)
+    with pytest.raises(PrivacyViolation, match="reserved"):
+        other.finish()
+    spent = Spending(ADD_REMOVE)
+    spent.laplace("all", SUMS, bound=BOUND, epsilon=1.0)
+    with pytest.raises(PrivacyViolation, match="nothing is left"):
+        spent.finish()

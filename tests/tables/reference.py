@@ -97,3 +97,14 @@ def distance_histogram(counts, centre, norm, edges, row_cap):
         for u, cell in counts.cells.items()
     ]
     return histogram(values, edges)
+
+
+def tally(counts, rows, salt):
+    """{(item, times): users} over `rows` rows of each user with at least so many."""
+    tallied = Counter()
+    for user, cell in counts.cells.items():
+        if counts.rows[user] >= rows:
+            copies = [(j, copy) for j, n in cell.items() for copy in range(n)]
+            copies.sort(key=lambda one: (hashlib.md5(f"{salt}:{user}:{one[0]}:{one[1]}".encode()).hexdigest(), *one))
+            tallied.update(Counter(j for j, _ in copies[:rows]).items())
+    return dict(tallied)

@@ -20,6 +20,7 @@ from crowdgram.tables import (
     rows_histogram,
     sampled_sum,
     sums,
+    tally,
 )
 from crowdgram.tables import counts as counts_module
 
@@ -108,6 +109,11 @@ def test_every_sum_is_the_reference_integer_for_integer(counted, case):
     assert rows_histogram(counts, EDGES).tolist() == reference.rows_histogram(expected, EDGES)
     for cap in (1, 4):
         assert sampled_sum(counts, "salt", cap).tolist() == reference.sampled_sum(expected, "salt", cap)
+    for rows_per_user in (1, 4, 17):
+        found = tally(counts, rows_per_user, "salt")
+        pairs = zip(zip(found.idx.tolist(), found.times.tolist(), strict=True), found.users.tolist(), strict=True)
+        assert dict(pairs) == reference.tally(expected, rows_per_user, "salt")
+        assert found.takers == sum(rows >= rows_per_user for rows in expected.rows.values())
     for centre, norm in product((Centre.origin(len(domain)), centre_for(len(domain))), ("l1", "l2")):
         measured = distances(counts, centre, norm)
         for radius, cap, unit in ((12345, 3, 2**20), (2**44, 1, 2**30)):
@@ -126,6 +132,8 @@ def test_partitions_and_row_order_cannot_matter(counted):
     centre = centre_for(len(domain))
     assert l1_sum(forward, 5).tolist() == l1_sum(backward, 5).tolist()
     assert sampled_sum(forward, "s", 2).tolist() == sampled_sum(backward, "s", 2).tolist()
+    for one, other in zip(*(vars(tally(counts, 3, "s")).values() for counts in (forward, backward)), strict=True):
+        assert np.array_equal(one, other)
     one, other = distances(forward, centre), distances(backward, centre)
     assert one.sum(99, 2).vector() == other.sum(99, 2).vector()
 

@@ -18,6 +18,7 @@ from crowdgram.tables import (
     read_domain,
     rows_histogram,
     sampled_sum,
+    tally,
 )
 
 from . import reference
@@ -83,6 +84,35 @@ def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radius, unit
                 assert abs(sums[0].total_weight - sums[1].total_weight) <= 2**unit_bits
             edges = [2.0**j for j in range(0, 60, 4)]
             assert moved(near.histogram(edges, row_cap), far.histogram(edges, row_cap))[0] <= times
+
+
+@settings(ON_ENGINE, max_examples=25)
+@given(neighbours(), st.integers(1, 60))
+def test_a_user_changes_the_tallies_of_few_items_by_one(pair, rows):
+    one, other, replaced = pair
+    a, b = counted(one), counted(other)
+    with a.engine, b.engine:
+        near, far = tally(a, rows, "salt"), tally(b, rows, "salt")
+    change = np.abs(near.tails() - far.tails())
+    assert change.max() <= 1
+    assert (change.sum(axis=1) > 0).sum() <= min(ITEMS, (2 if replaced else 1) * rows)
+    assert np.abs(near.seen() - far.seen()).sum() <= (2 if replaced else 1) * rows
+
+
+def test_the_tallies_bound_is_reached():
+    one, other = counted({1: {0: 1, 1: 1}, 2: {4: 9}}), counted({1: {2: 1, 3: 1}, 2: {4: 9}})
+    with one.engine, other.engine:
+        change = np.abs(tally(one, 2, "s").tails() - tally(other, 2, "s").tails())
+    assert (change.sum(axis=1) > 0).tolist() == [True, True, True, True, False]
+
+
+def test_a_user_below_the_rows_takes_no_part_and_nobody_is_counted_at_zero():
+    crowd = counted({1: {0: 3}, 2: {0: 2}, 3: {1: 5, 2: 1}})
+    with crowd.engine:
+        tails = tally(crowd, 3, "s").tails()
+    assert tails[0].tolist() == [0, 1, 1, 1, 0]
+    assert (tails[:, 0] == 0).all()
+    assert tails[1:3, 1:].sum() == 3
 
 
 huge_rows = st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**17)), min_size=ITEMS, max_size=ITEMS).filter(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 import typer
 from rich.console import Console
 
-from ..errors import CrowdgramError, EngineFailure, InvalidArgument, PrivacyViolation, UnwritableTarget
+from ..errors import AccuracyWarning, CrowdgramError, EngineFailure, InvalidArgument, PrivacyViolation, UnwritableTarget
 from ..privacy import Adjacency
 from .paper import PAPER_COMMANDS
 
@@ -41,6 +43,12 @@ class MechanismChoice(StrEnum):
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
     SAMPLE_ONE = "sample-one"
+    PAPER = "paper"
+
+
+class ConstantsChoice(StrEnum):
+    PAPER = "paper"
+    TIGHT = "tight"
 
 
 def guarded(command: F) -> F:
@@ -63,6 +71,23 @@ def guarded(command: F) -> F:
             )
 
     return run  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def warned() -> Iterator[None]:
+    """Our own warnings become one line each on standard error."""
+    from .display import printable
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AccuracyWarning)
+        yield
+    for one in caught:
+        if issubclass(one.category, AccuracyWarning):
+            Console(stderr=True, soft_wrap=True).print(
+                f"warning: {printable(str(one.message))}", style="yellow", markup=False, highlight=False
+            )
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def _fail(message: str, code: int) -> NoReturn:
@@ -124,6 +149,13 @@ def release(
     rounds: Annotated[
         int | None, typer.Option(help="Rounds of the adaptive estimate. [default: as many as promise to pay]")
     ] = None,
+    constants: Annotated[
+        ConstantsChoice | None,
+        typer.Option(help="Of mechanism paper: as published, or tight composition. [default: paper]"),
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="Of mechanism paper: the l1 error that is wanted. [default: 0.1, or chosen]")
+    ] = None,
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
 ) -> None:
     """Release a table's distribution over items."""
@@ -131,7 +163,7 @@ def release(
     from .display import Stages, printable, show_release
 
     _check_target(output, table, domain)
-    with Stages(Console(stderr=True)) as stages:
+    with Stages(Console(stderr=True)) as stages, warned():
         made = releases.release(
             table,
             user=user,
@@ -144,6 +176,8 @@ def release(
             mechanism=mechanism.value,
             max_rows_per_user=max_rows_per_user,
             rounds=rounds,
+            constants=None if constants is None else constants.value,
+            alpha=alpha,
             progress=stages,
         )
         stages("saving the release")

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from .auto import reserve
 from .estimate import CONFIDENCE, Estimate
-from .registry import MECHANISMS, PURE, check_mechanism
+from .registry import MECHANISMS, PURE, Mechanism, check_mechanism
 from .request import Request, Weight
 
-__all__ = ["CONFIDENCE", "MECHANISMS", "PURE", "Estimate", "Request", "Weight", "check_mechanism", "reserve"]
+__all__ = [
+    "CONFIDENCE",
+    "MECHANISMS",
+    "PURE",
+    "Estimate",
+    "Mechanism",
+    "Request",
+    "Weight",
+    "check_mechanism",
+    "reserve",
+]

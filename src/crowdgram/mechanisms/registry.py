@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ..errors import InvalidArgument
 from ..privacy import Spending
@@ -33,14 +33,20 @@ MOST_ROUNDS = 12
 
 
 def check_mechanism(
-    mechanism: str, weight: str, delta: float, max_rows_per_user: int | None, rounds: int | None
+    mechanism: str,
+    weight: str,
+    delta: float,
+    max_rows_per_user: int | None,
+    rounds: int | None,
+    *,
+    known: Collection[str] = MECHANISMS,
 ) -> None:
-    """Refuse, before any row is read, what a mechanism cannot do.
+    """Refuse, before any row is read, what a mechanism cannot do. `known`: all mechanisms there are.
 
     With weight "users" a row cap is accepted and not needed: every user weighs the same, however many rows they have.
     """
-    if mechanism not in MECHANISMS:
-        raise InvalidArgument(f"mechanism={mechanism!r}: needs to be one of {', '.join(map(repr, MECHANISMS))}.")
+    if mechanism not in known:
+        raise InvalidArgument(f"mechanism={mechanism!r}: needs to be one of {', '.join(map(repr, known))}.")
     if weight not in ("rows", "users"):
         raise InvalidArgument(
             f"weight={weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user)."

@@ -14,9 +14,13 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Request:
-    """The question and what the caller knows: all public. `report` is called with the name of each stage."""
+    """The question and what the caller knows: all public. `report` is called with the name of each stage.
+    `constants` and `alpha` are for mechanism "paper".
+    """
 
     weight: Weight
     max_rows_per_user: int | None
     rounds: int | None
     report: Report
+    constants: Literal["paper", "tight"] | None = None
+    alpha: float | None = None

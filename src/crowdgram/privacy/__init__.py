@@ -10,18 +10,21 @@ from crowdgram.privacy.accounting import (
     laplace_scale,
     remaining_epsilon,
     remaining_mu,
+    selection_epsilon,
 )
 from crowdgram.privacy.events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
+    SelectionEvent,
+    SparseLaplaceEvent,
     event_from_dict,
     event_to_dict,
     to_dp_event,
 )
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
-from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, fresh_salt
+from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, choose_each, fresh_salt
 from crowdgram.privacy.spending import Spending
 
 __all__ = [
@@ -31,10 +34,13 @@ __all__ = [
     "GaussianEvent",
     "Guarantee",
     "LaplaceEvent",
+    "SelectionEvent",
+    "SparseLaplaceEvent",
     "Spending",
     "add_discrete_gaussian",
     "add_discrete_laplace",
     "check",
+    "choose_each",
     "delta_spent",
     "epsilon_spent",
     "event_from_dict",
@@ -44,5 +50,6 @@ __all__ = [
     "laplace_scale",
     "remaining_epsilon",
     "remaining_mu",
+    "selection_epsilon",
     "to_dp_event",
 ]

@@ -15,10 +15,10 @@ from fractions import Fraction
 import numpy as np
 
 from crowdgram.errors import InvalidArgument, PrivacyViolation
-from crowdgram.privacy.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from crowdgram.privacy.events import Event, GaussianEvent, SelectionEvent
 from crowdgram.privacy.gaussian import gaussian_delta, gaussian_deltas, gaussian_epsilon, gaussian_mu
 from crowdgram.privacy.guarantee import Guarantee
-from crowdgram.privacy.losses import GridLoss, compose_losses, float_up, pure_epsilon
+from crowdgram.privacy.losses import GridLoss, PureEvent, compose_losses, float_up, pure_epsilon
 
 __all__ = [
     "TAU",
@@ -33,6 +33,7 @@ __all__ = [
     "laplace_scale",
     "remaining_epsilon",
     "remaining_mu",
+    "selection_epsilon",
 ]
 
 # The width, in units of the integers, of the randomised rounding that turns a continuous Gaussian into the
@@ -174,6 +175,44 @@ def remaining_mu(guarantee: Guarantee, events: Iterable[Event], dimension: int) 
     return mu if mu > 0.0 and keeps(mu) else 0.0
 
 
+def selection_epsilon(guarantee: Guarantee, events: Iterable[Event], changed: int, share: float = 1.0) -> float:
+    """The range of each choice of a SelectionEvent that changes `changed` of them; 0 if nothing is left.
+
+    Formula: sqrt(share) times the largest epsilon for which `events` and the family keep the guarantee, to within 1
+    part in 1000, from below. (What a family costs grows as the square of its range, so that a share of one half leaves
+    about half of mu^2 to Gaussian rounds.)
+
+    Guarantee: the value is re-checked through `delta_spent` before it is returned.
+    """
+    if isinstance(changed, bool) or not hasattr(changed, "__index__") or changed < 1:
+        raise InvalidArgument(f"changed is {changed!r}; it must be a whole number, at least 1.")
+    past = tuple(events)
+
+    def keeps(epsilon: float) -> bool:
+        family = SelectionEvent("trial", epsilon, 2, changed, changed)
+        return _Spent.of([*past, family]).delta(guarantee.epsilon) <= guarantee.delta
+
+    # Near what Gaussian noise of the same variance would allow; never less than what adding epsilons does.
+    left = _Spent.of(past)
+    least = 0.0 if left.gaussian else max(float(Fraction(guarantee.epsilon) - left.pure), 0.0) / changed
+    guess = max(2.0 * gaussian_mu(guarantee.epsilon, guarantee.delta) / math.sqrt(changed), least)
+    if guess <= 0.0:
+        return 0.0
+    low, high = 0.0, guess
+    while keeps(high) and high < 2.0**10:
+        low, high = high, 1.1 * high
+    if low == 0.0:
+        low = high
+        while low > 2.0**-30 and not keeps(low):
+            low, high = 0.9 * low, low
+        if not keeps(low):
+            return 0.0
+    while high - low > 1e-3 * low:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low * math.sqrt(share)
+
+
 def remaining_epsilon(guarantee: Guarantee, events: Iterable[Event]) -> float:
     """The epsilon left for one further pure event, by simple subtraction; 0 if nothing is left.
 
@@ -203,9 +242,9 @@ class _Spent:
     def of(cls, events: Iterable[Event]) -> _Spent:
         events = tuple(events)
         gaussians = [event for event in events if isinstance(event, GaussianEvent)]
-        pures = [event for event in events if isinstance(event, LaplaceEvent | ExponentialEvent)]
+        pures = [event for event in events if isinstance(event, PureEvent)]
         if len(gaussians) + len(pures) != len(events):
-            raise InvalidArgument("events must hold GaussianEvent, LaplaceEvent and ExponentialEvent only.")
+            raise InvalidArgument("events must hold the events of crowdgram.privacy only.")
         mus = [gaussian_event_mu(event) for event in gaussians]
         squared = sum((Fraction(mu) ** 2 for mu in mus), Fraction(0)) if all(map(math.isfinite, mus)) else None
         return cls(

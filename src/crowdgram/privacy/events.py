@@ -21,6 +21,8 @@ __all__ = [
     "ExponentialEvent",
     "GaussianEvent",
     "LaplaceEvent",
+    "SelectionEvent",
+    "SparseLaplaceEvent",
     "event_from_dict",
     "event_to_dict",
     "to_dp_event",
@@ -88,12 +90,56 @@ class ExponentialEvent:
         object.__setattr__(self, "choices", _positive_integer("choices", self.choices))
 
 
-Event: TypeAlias = GaussianEvent | LaplaceEvent | ExponentialEvent
+@dataclass(frozen=True, slots=True)
+class SelectionEvent:
+    """`selections` private choices, each one among `choices` and of bounded range `epsilon`, drawn independently.
 
-_KINDS: dict[str, type[GaussianEvent] | type[LaplaceEvent] | type[ExponentialEvent]] = {
+    Formula: given what was released before, the choices are independent, and each is an ExponentialEvent of this
+    epsilon. For any two neighbours at most `changed` of them differ in distribution at all.
+    """
+
+    purpose: str
+    epsilon: float
+    choices: int
+    selections: int
+    changed: int
+
+    def __post_init__(self) -> None:
+        _check_purpose(self.purpose)
+        object.__setattr__(self, "epsilon", _positive("epsilon", self.epsilon))
+        for name in ("choices", "selections", "changed"):
+            object.__setattr__(self, name, _positive_integer(name, getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True)
+class SparseLaplaceEvent:
+    """Independent discrete Laplace noise on an integer vector of which a neighbour changes few coordinates.
+
+    Formula: P[noise = z] proportional to exp(-|z| / scale) over the integers z, for `dimension` coordinates. For any
+    two neighbours at most `changed` coordinates differ, each by at most `sensitivity` (an integer).
+    """
+
+    purpose: str
+    sensitivity: int
+    scale: float
+    dimension: int
+    changed: int
+
+    def __post_init__(self) -> None:
+        _check_purpose(self.purpose)
+        object.__setattr__(self, "scale", _positive("scale", self.scale))
+        for name in ("sensitivity", "dimension", "changed"):
+            object.__setattr__(self, name, _positive_integer(name, getattr(self, name)))
+
+
+Event: TypeAlias = GaussianEvent | LaplaceEvent | ExponentialEvent | SelectionEvent | SparseLaplaceEvent
+
+_KINDS: dict[str, type[Event]] = {
     "gaussian": GaussianEvent,
     "laplace": LaplaceEvent,
     "exponential": ExponentialEvent,
+    "selection": SelectionEvent,
+    "sparse-laplace": SparseLaplaceEvent,
 }
 
 
@@ -125,7 +171,7 @@ def to_dp_event(events: Iterable[Event]) -> DpEvent:
 
     Formula: a Gaussian event becomes a continuous one of noise multiplier sqrt(sigma^2 - 4) / sensitivity, a
     Laplace event one of noise multiplier scale / sensitivity, a choice of bounded range epsilon becomes
-    (epsilon^2/8)-zCDP.
+    (epsilon^2/8)-zCDP; a family of choices `changed` times that, and sparse Laplace noise `changed` Laplace events.
 
     Guarantee: conservative but for the discreteness loss, below 1e-33 a coordinate for Gaussian events
     (docs/proofs/discrete-gaussian.md) and of order 1/(8 scale^2) in delta for Laplace events
@@ -151,6 +197,11 @@ def to_dp_event(events: Iterable[Event]) -> DpEvent:
                 # Concentrating, and Truncating: Unifying Privacy Loss Composition for Data Analytics" (arXiv
                 # 2004.07223).
                 translated.append(dp_accounting.ZCDpEvent(event.epsilon**2 / 8.0))
+            case SelectionEvent():
+                translated.append(dp_accounting.ZCDpEvent(event.changed * event.epsilon**2 / 8.0))
+            case SparseLaplaceEvent():
+                one = dp_accounting.LaplaceDpEvent(event.scale / event.sensitivity * (1.0 - 2.0**-50))
+                translated.append(dp_accounting.SelfComposedDpEvent(one, event.changed))
     return dp_accounting.ComposedDpEvent(translated)
 
 

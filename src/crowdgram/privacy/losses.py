@@ -1,4 +1,4 @@
-"""Privacy loss of the pure mechanisms (discrete Laplace, choices of bounded range), composed pessimistically.
+"""Privacy loss of the pure mechanisms (discrete Laplace, choices of bounded range, families), composed pessimistically.
 
 The curve of each event is known in closed form; it is bounded by straight lines (in e^epsilon) between its
 values on a grid of step h, "connecting the dots", which is the curve of a loss that takes only the values i
@@ -13,19 +13,22 @@ Reference: Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the Dots" (
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from crowdgram.privacy.events import ExponentialEvent, LaplaceEvent
+from crowdgram.privacy.events import ExponentialEvent, LaplaceEvent, SelectionEvent, SparseLaplaceEvent
+from crowdgram.privacy.families import BLOCK, family_hinges
 from crowdgram.privacy.gaussian import gaussian_deltas
 
-__all__ = ["GridLoss", "bounded_range_deltas", "compose_losses", "laplace_deltas", "pure_epsilon"]
+__all__ = ["GridLoss", "PureEvent", "bounded_range_deltas", "compose_losses", "laplace_deltas", "pure_epsilon"]
 
 Array = npt.NDArray[np.float64]
+PureEvent: TypeAlias = LaplaceEvent | ExponentialEvent | SelectionEvent | SparseLaplaceEvent
 
 # The grid has at most this many steps on each side of 0, and no step finer than FINEST_STEP; what a step h
 # costs is of order h^2/8 in epsilon for each event.
@@ -68,17 +71,23 @@ class GridLoss:
         return min(delta * (1.0 + self.rounding), 1.0)
 
 
-def pure_epsilon(event: LaplaceEvent | ExponentialEvent) -> Fraction:
-    """The event's pure epsilon, exactly: sensitivity/scale, or the range of the choice.
+def pure_epsilon(event: PureEvent) -> Fraction:
+    """The event's pure epsilon, exactly: sensitivity/scale, or the range of the choice, times what may change.
 
     Reference: docs/proofs/laplace.md, Lemma 1; docs/proofs/bounded-range.md, Lemma 1.
     """
-    if isinstance(event, LaplaceEvent):
-        return Fraction(event.sensitivity) / Fraction(event.scale)
-    return Fraction(event.epsilon)
+    match event:
+        case LaplaceEvent():
+            return Fraction(event.sensitivity) / Fraction(event.scale)
+        case SparseLaplaceEvent():
+            return event.changed * Fraction(event.sensitivity) / Fraction(event.scale)
+        case SelectionEvent():
+            return event.changed * Fraction(event.epsilon)
+        case ExponentialEvent():
+            return Fraction(event.epsilon)
 
 
-def compose_losses(events: Sequence[LaplaceEvent | ExponentialEvent]) -> GridLoss | None:
+def compose_losses(events: Sequence[PureEvent]) -> GridLoss | None:
     """The loss of all pure events together, adaptively chosen; None if their epsilons exceed any use.
 
     Guarantee: an upper bound at every epsilon, with all rounding charged (see `_connect_dots` for a single
@@ -89,13 +98,36 @@ def compose_losses(events: Sequence[LaplaceEvent | ExponentialEvent]) -> GridLos
     if total > LARGEST_EPSILON:
         return None
     step = _short(max(float(total) / STEPS, FINEST_STEP))
-    first, masses = 0, np.ones(1)
+    first, masses, blocks = 0, np.ones(1), 0
     for event, epsilon in zip(events, epsilons, strict=True):
+        if isinstance(event, SelectionEvent | SparseLaplaceEvent):
+            for block_first, block in _blocks(event, step):
+                masses = np.convolve(masses, block)
+                first += block_first
+                blocks += 1
+            continue
         reach = math.ceil(epsilon / Fraction(step))
         grid = step * np.arange(-reach, reach + 1, dtype=np.float64)
         masses = np.convolve(masses, _connect_dots(step, event_deltas(event, grid), float(epsilon)))
         first -= reach
-    return GridLoss(step, first, masses, rounding=1e-11 * (len(events) + 1))
+    return GridLoss(step, first, masses, rounding=1e-11 * (len(events) + blocks + 1))
+
+
+def _blocks(event: SelectionEvent | SparseLaplaceEvent, step: float) -> Iterator[tuple[int, Array]]:
+    """The hinges of a family, in blocks of at most BLOCK changed outcomes.
+
+    Discrete Laplace noise shifted by up to `sensitivity` is (sensitivity/scale)-private: a pair of range twice that,
+    centred at 0.
+    """
+    if isinstance(event, SelectionEvent):
+        eta, centred = event.epsilon, False
+    else:
+        eta, centred = 2.0 * float_up(Fraction(event.sensitivity) / Fraction(event.scale)), True
+    sizes = [BLOCK] * (event.changed // BLOCK)
+    if event.changed % BLOCK:
+        sizes.append(event.changed % BLOCK)
+    for size in sizes:
+        yield family_hinges(eta, size, step, centred)
 
 
 def event_deltas(event: LaplaceEvent | ExponentialEvent, epsilons: Array) -> Array:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from crowdgram.errors import InvalidArgument
 
-__all__ = ["MAX_SCALE", "add_discrete_gaussian", "add_discrete_laplace", "fresh_salt"]
+__all__ = ["MAX_SCALE", "add_discrete_gaussian", "add_discrete_laplace", "choose_each", "fresh_salt"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -61,6 +61,36 @@ def add_discrete_laplace(values: Integers | Sequence[int], scale: float) -> Inte
     Reference: arXiv 2004.00010, Algorithm 2, as implemented by OpenDP's make_laplace; docs/proofs/laplace.md.
     """
     return _add("scale", values, scale, _laplace_measurement)
+
+
+def choose_each(scores: Integers, scale: float) -> Integers:
+    """For each row of `scores`, the index of one column, by the exponential mechanism; rows are independent.
+
+    Formula: P[j] proportional to exp(scores[j] / scale), where scale is the argument, taken as the exact rational that
+    the double is.
+
+    Guarantee: bounded range 2 sensitivity/scale for each row, for any bound `sensitivity` on how far one score moves
+    between neighbouring tables; sensitivity/scale if all scores move the same way. Scores must lie within +-2^62, where
+    no difference overflows.
+
+    Reference: OpenDP's make_noisy_max under zero-concentrated divergence, which is the maximum of scores with
+    Gumbel noise. It is sampled exactly: from 0.14.2 on by drawing a column uniformly and keeping it with
+    probability exp((score - largest)/scale), in rationals, until one is kept; before, by comparing partially
+    sampled Gumbel variables. Both are the distribution above. docs/proofs/bounded-range.md.
+    """
+    measure = _choice_measurement(_checked_scale("scale", scale))
+    rows = np.ascontiguousarray(scores, dtype=np.int64)
+    if rows.ndim != 2 or rows.shape[1] == 0 or scores.dtype.kind not in "iu":
+        raise InvalidArgument(
+            "scores must be whole numbers with a row for each choice and a column for each candidate."
+        )
+    if rows.shape[1] == 1:
+        return np.zeros(len(rows), dtype=np.int64)
+    threads = min(os.cpu_count() or 1, _MAX_THREADS, len(rows))
+    if threads <= 1 or rows.size < _CHUNK:
+        return np.array([measure(row) for row in rows], dtype=np.int64)
+    with ThreadPoolExecutor(threads) as pool:
+        return np.array(list(pool.map(measure, rows)), dtype=np.int64)
 
 
 def fresh_salt() -> str:
@@ -110,6 +140,19 @@ def _laplace_measurement(scale: float) -> Any:
 
     enable_features("contrib")
     return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale)
+
+
+@lru_cache(maxsize=64)
+def _choice_measurement(scale: float) -> Any:
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import zero_concentrated_divergence
+    from opendp.metrics import linf_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    space = vector_domain(atom_domain(T="i64")), linf_distance(T="i64")
+    return make_noisy_max(*space, zero_concentrated_divergence(), scale=scale)
 
 
 def _checked_scale(name: str, scale: Any) -> float:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from ..errors import InvalidArgument
 from ..mechanisms import CONFIDENCE, MECHANISMS, PURE, Request, check_mechanism, reserve
+from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending
 from .release import Release
 
@@ -20,6 +21,8 @@ MIN_MU = 1e-5
 """Below, all is noise, and some of it would not fit 64-bit integers."""
 
 Progress = Callable[[str], None]
+
+ALL_MECHANISMS = {**MECHANISMS, **PAPER_MECHANISMS}
 
 
 def release(
@@ -35,29 +38,33 @@ def release(
     mechanism: str = "auto",
     max_rows_per_user: int | None = None,
     rounds: int | None = None,
+    constants: Literal["paper", "tight"] | None = None,
+    alpha: float | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Release the distribution over items of a table of (user, item) rows, under user-level differential privacy.
 
     table: a path or glob of CSV, Parquet or JSON files; or a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
-    user, item: its columns, integers or strings. Rows with a null in either, and rows outside the domain, are dropped.
-    epsilon, delta: the budget, all of it spent by this call.
-    domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a
-    table.
-    adjacency: "add-remove" hides whether a user is in the table at all; "replace" hides what a user's rows are.
-    weight: "rows", the share of all rows; "users", the average user's distribution.
-    mechanism: "auto" chooses by predicted error; "adaptive", "laplace", "gaussian" and "sample-one" are as they say.
+    user, item: its columns, integers or strings. Rows with a null in either, and rows outside the domain, are
+    dropped. epsilon, delta: the budget, all of it spent by this call. domain: the public list of items: a list, a
+    file with one item a line, a (path, column) pair, or a column of a table. adjacency: "add-remove" hides whether
+    a user is in the table at all; "replace" hides what a user's rows are. weight: "rows", the share of all rows;
+    "users", the average user's distribution. mechanism: "auto" chooses by predicted error; "adaptive", "laplace",
+    "gaussian" and "sample-one" are as they say; "paper" is
+        the published algorithm for users who are alike.
     max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found
         privately, for a small part of the budget, where it is not given.
     rounds: how many rounds "adaptive" makes (and "auto", where it chooses them); as many as promise to pay where not
     given.
+    constants, alpha: of "paper": "paper" (as published, the default) or "tight"; and the l1 error that is wanted.
     progress: called with the name of each stage as it starts. Stages are the same for all tables.
 
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
     that leaves this function (errors, stages) depends on the schema and on public arguments only.
     """
     guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
-    check_mechanism(mechanism, weight, delta, max_rows_per_user, rounds)
+    check_mechanism(mechanism, weight, delta, max_rows_per_user, rounds, known=ALL_MECHANISMS)
+    check_paper(mechanism, delta, constants, alpha)
     _check_affordable(guarantee, mechanism)
     if mechanism in PURE:
         guarantee = replace(guarantee, delta=0.0)
@@ -75,7 +82,8 @@ def release(
         spending = Spending(guarantee)
         report("counting rows by user and item")
         counts = count_rows(rows, items)
-        estimate = MECHANISMS[mechanism](counts, spending, Request(weight, max_rows_per_user, rounds, report))
+        request = Request(weight, max_rows_per_user, rounds, report, constants, alpha)
+        estimate = ALL_MECHANISMS[mechanism](counts, spending, request)
         report("checking the guarantee")
         return Release(
             items=items.items,

@@ -7,6 +7,7 @@ from .distances import MAX_BITS, MAX_EXPONENT, MAX_RADIUS, Centre, CentredSum, D
 from .domain import Domain, read_domain
 from .sources import Rows, open_rows
 from .sums import UNIT, l1_sum, rows_histogram, sampled_sum
+from .tallies import Tallies, tally
 
 __all__ = [
     "MAX_BITS",
@@ -21,6 +22,7 @@ __all__ = [
     "Domain",
     "Norm",
     "Rows",
+    "Tallies",
     "count_rows",
     "distances",
     "l1_sum",
@@ -28,4 +30,5 @@ __all__ = [
     "read_domain",
     "rows_histogram",
     "sampled_sum",
+    "tally",
 ]

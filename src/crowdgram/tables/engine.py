@@ -84,7 +84,7 @@ class Engine:
             self._drop(name)
 
     def fetch(self, table: ir.Table, stage: str) -> pa.Table:
-        """Collect a result; callers fetch nothing larger than the domain."""
+        """Collect a result; callers fetch nothing larger than the domain, or than a tally by item and times."""
         return shielded(stage, lambda: self.backend.to_pyarrow(table))
 
     def close(self) -> None:

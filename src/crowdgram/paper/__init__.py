@@ -1,0 +1,7 @@
+"""The algorithms of "Learning discrete distributions: user vs item-level privacy" (Liu and others, 2020)."""
+
+from __future__ import annotations
+
+from .mechanism import PAPER_MECHANISMS, check_paper
+
+__all__ = ["PAPER_MECHANISMS", "check_paper"]

@@ -1,0 +1,103 @@
+"""The mechanism "paper": the published algorithm, on any table."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from ..errors import AccuracyWarning, InvalidArgument
+from ..mechanisms import Estimate, Mechanism, Request
+from ..mechanisms.simplex import project
+from ..privacy import Spending
+from ..tables import Counts
+from .regimes import Learned
+from .variable import RowsFound, learn_variable
+
+__all__ = ["PAPER_MECHANISMS", "check_paper", "paper"]
+
+
+def paper(counts: Counts, spending: Spending, request: Request) -> Estimate:
+    """Theorem 12's algorithm, projected onto the simplex.
+
+    The paper takes users to be alike: each draws their rows from the same distribution, so the answer by rows and
+    by users is the same. Where they are not, this estimates neither; errors do not say by how much.
+    `max_rows_per_user`: m-hat, the rows of each user that are used; users with fewer take no part.
+
+    Guarantee: that of `spending`. Warns, from public and noisy values, where the theorem's bound on the error does
+    not apply.
+    """
+    request.report("finding the rows to use")
+    constants = request.constants or "paper"
+    learned, found = learn_variable(
+        counts,
+        spending,
+        alpha=request.alpha,
+        constants=constants,
+        rows=request.max_rows_per_user,
+        checked=False,
+    )
+    doubts = (*found.doubts, *learned.doubts)
+    if doubts:
+        warnings.warn(
+            f"the paper's bound on the error does not apply: {'; '.join(doubts)}. Privacy holds all the same.",
+            AccuracyWarning,
+            stacklevel=2,
+        )
+    return _estimate(learned, found, {"constants": constants})
+
+
+def check_paper(mechanism: str, delta: float, constants: object, alpha: object) -> None:
+    """Refuse, before any row is read, what "paper" cannot do, and its options where another mechanism is asked for."""
+    if mechanism not in PAPER_MECHANISMS:
+        for name, value in (("constants", constants), ("alpha", alpha)):
+            if value is not None:
+                raise InvalidArgument(
+                    f"{name}={value!r} has no meaning for mechanism={mechanism!r}. Leave it out, or use 'paper'."
+                )
+        return
+    if constants not in (None, "paper", "tight"):
+        raise InvalidArgument(f"constants={constants!r}: needs to be 'paper' (as published) or 'tight'.")
+    if delta == 0:
+        raise InvalidArgument(
+            "mechanism='paper' cannot serve delta=0: its theorems need a delta above 0. Give a delta such as 1e-6."
+        )
+    if alpha is not None:
+        real = isinstance(alpha, int | float | np.integer | np.floating) and not isinstance(alpha, bool)
+        if not real or not 0.0 < alpha <= 1.0:  # type: ignore[operator]
+            raise InvalidArgument(
+                f"alpha={alpha!r}: the l1 error that is wanted; above 0 and at most 1. Try alpha=0.1."
+            )
+
+
+PAPER_MECHANISMS: dict[str, Mechanism] = {"paper": paper}
+
+
+def _estimate(learned: Learned, found: RowsFound, parameters: dict[str, str]) -> Estimate:
+    """Project, with intervals around what was chosen: the spread of the choice, and of the rows that were drawn.
+
+    A choice by counts at thresholds is about as efficient as a median: pi/2 times the variance of the mean.
+    """
+    raw = learned.probabilities
+    probabilities = project(raw)
+    sampling = np.sqrt(math.pi / 2 * raw * (1 - raw) / (found.rows * found.users))
+    reach = 1.96 * sampling
+    lower = raw - np.hypot(np.maximum(learned.high, 0.0), reach)
+    upper = raw + np.hypot(np.minimum(learned.low, 0.0), reach)
+    error = float(np.hypot(learned.absolute, math.sqrt(2 / math.pi) * sampling).sum())
+    return Estimate(
+        probabilities=probabilities,
+        standard_errors=learned.deviations,
+        lower=np.minimum(np.clip(lower, 0.0, 1.0), probabilities),
+        upper=np.maximum(np.clip(upper, 0.0, 1.0), probabilities),
+        predicted_l1_error=min(2.0, error),
+        parameters={
+            **parameters,
+            "regime": learned.regime,
+            "rows_per_user": found.rows,
+            "users": found.users,
+            "alpha": float(learned.alpha),
+            "hypotheses": learned.hypotheses,
+        },
+    )

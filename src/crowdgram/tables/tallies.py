@@ -1,0 +1,105 @@
+"""Tallies: for each item, how many users have it how often. What the paper's algorithms ask of a table.
+
+Users with at least `rows` rows take part, each with exactly `rows` of them, drawn once for the user and before
+anything is split by item; users with fewer take no part. A tally counts only those who have the item: nobody is
+counted at zero, so that a user who comes, goes or leaves the set changes the tallies of no more than `rows` items.
+Proof: docs/proofs/bounded-sums.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ibis
+import numpy as np
+import numpy.typing as npt
+
+from .counts import ROW_LIMIT, Counts
+from .sums import check_row_cap, rows_histogram
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["Tallies", "tally"]
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """`users[j]` users have item `idx[j]` exactly `times[j]` times, 1 <= times <= rows. Private. Sorted by item.
+
+    Sensitivity: adding or removing a user moves, for each of at most `rows` items, one entry by 1; replacing one
+    moves for each of at most 2 `rows` items at most two entries by 1. `takers` (how many users take part) moves by
+    at most 1.
+    """
+
+    items: int
+    rows: int
+    takers: int
+    idx: Integers
+    times: Integers
+    users: Integers
+
+    def tails(self, first: int = 0, last: int | None = None) -> Integers:
+        """The numbers of users who have item i at least t times: a row for each item, a column for each t = 0..rows
+        + 1.
+
+        Column 0 is 0, not the number of users: that is private and no part of a tally. Column rows + 1 is 0.
+        """
+        last = self.items if last is None else last
+        start, stop = np.searchsorted(self.idx, [first, last])
+        exact = np.zeros((last - first, self.rows + 2), dtype=np.int64)
+        exact[self.idx[start:stop] - first, self.times[start:stop]] = self.users[start:stop]
+        exact[:, 1:] = np.cumsum(exact[:, :0:-1], axis=1)[:, ::-1]
+        return exact
+
+    def seen(self) -> Integers:
+        """sum_u 1{N_i(u) > 0} for each item."""
+        totals = np.zeros(self.items, dtype=np.int64)
+        np.add.at(totals, self.idx, self.users)
+        return totals
+
+
+def tally(counts: Counts, rows: int, salt: str) -> Tallies:
+    """Tally users by how often they have each item, over `rows` rows of each user with at least so many.
+
+    The rows of a user are put in the order of md5(salt:user:idx:j), j = 0..N_idx(u)-1 numbering the copies of an
+    item, and the first `rows` are taken: a function of u's own rows and of a salt drawn without looking at the
+    table. Over the hash, every subset of `rows` rows is as likely.
+    """
+    check_row_cap(rows)
+    drawn = _drawn(counts, rows, salt)
+    grouped = drawn.group_by("idx", "n").agg(users=drawn.count())
+    stage = "tallying users by item"
+    found = counts.engine.fetch(grouped.select("idx", "n", users=grouped.users.cast("int64")), stage)
+    idx, times, users = (found.column(name).to_numpy().astype(np.int64) for name in ("idx", "n", "users"))
+    order = np.lexsort((times, idx))
+    takers = int(rows_histogram(counts, [rows - 1, ROW_LIMIT])[1]) if rows > 1 else _users(counts)
+    return Tallies(counts.items, rows, takers, idx[order], times[order], users[order])
+
+
+def _users(counts: Counts) -> int:
+    return int(rows_histogram(counts, [ROW_LIMIT])[0])
+
+
+def _drawn(counts: Counts, rows: int, salt: str) -> ir.Table:
+    """(idx, n) for each user who takes part and each item among their drawn rows."""
+    # Users with exactly `rows` rows need no draw: all of their rows are taken, whatever the order.
+    exactly = counts.users.filter(counts.users.rows == rows).select("user")
+    whole = counts.cells.semi_join(exactly, "user").select("user", "idx", n=counts.cells.n.cast("int64"))
+    more = counts.users.filter(counts.users.rows > rows).select("user")
+    cells = counts.cells.semi_join(more, "user")
+    copies = cells.select("user", "idx", copy=ibis.range(0, cells.n).unnest())
+    key = _text(salt) + copies.user.cast("string") + _text("") + copies.idx.cast("string") + _text("")
+    hashed = copies.select("user", "idx", "copy", key=(key + copies.copy.cast("string")).hexdigest("md5"))
+    place = ibis.row_number().over(group_by=hashed.user, order_by=[hashed.key, hashed.idx, hashed.copy])
+    placed = hashed.select("user", "idx", place=place)
+    kept = placed.filter(placed.place < rows)
+    part = kept.group_by("user", "idx").agg(n=kept.count().cast("int64"))
+    return whole.union(part.select("user", "idx", "n")).select("idx", "n")
+
+
+def _text(before_colon: str) -> Any:
+    return ibis.literal(f"{before_colon}:")
