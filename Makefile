@@ -41,7 +41,7 @@ bench: setup
 # TABLES=FOLDER adds real tables; only then is the picture drawn anew, as it shows them too.
 bench-accuracy: setup
 	$(BIN)/python bench/accuracy.py $(if $(TABLES),--tables $(TABLES) --plot docs/images/accuracy.png)
-	$(BIN)/python bench/users_needed.py
+	$(BIN)/crowdgram paper complexity --output docs/images/complexity.png
 
 clean:
 	rm -rf $(VENV) demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

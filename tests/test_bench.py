@@ -25,7 +25,7 @@ def beside(monkeypatch):
     """The benchmarks are scripts and import each other by name, as they do when they are run."""
     monkeypatch.syspath_prepend(str(BENCH))
     yield
-    for name in ("accuracy", "tuned", "users_needed"):
+    for name in ("accuracy", "tuned"):
         sys.modules.pop(name, None)
 
 
@@ -37,11 +37,6 @@ def accuracy():
 @pytest.fixture
 def tuned():
     return importlib.import_module("tuned")
-
-
-@pytest.fixture
-def users_needed():
-    return importlib.import_module("users_needed")
 
 
 def table_of(*rows):
@@ -166,42 +161,3 @@ def test_goals(accuracy, tuned):
 def test_accuracy_refuses(accuracy, arguments):
     with pytest.raises(SystemExit):
         accuracy.main(arguments)
-
-
-def test_users_needed_from_end_to_end(users_needed, tmp_path, capsys):
-    size = ["--items", "3", "--alpha", "0.5", "--rows", "4", "--rows", "16", "--repeat", "1", "--quick"]
-    files = ["--json", str(tmp_path / "u.json"), "--plot", str(tmp_path / "u.png")]
-    users_needed.main([*size, *files])
-    header, first, second, *_ = capsys.readouterr().out.splitlines()
-    for column in users_needed.COLUMNS:
-        assert column in header
-    assert (first.split()[0], second.split()[0]) == ("4", "16")
-    document = json.loads((tmp_path / "u.json").read_text())
-    for line in document["lines"]:
-        assert line["order_of_bound"] == pytest.approx(3 / (line["rows"] * 0.25) + 3 / (0.5 * (1 + 1e-6)))
-        for name in ("no_privacy", "auto", "laplace", "gaussian"):
-            assert line[name]["users"] >= 1
-            assert line[name]["more"] or line[name]["error"] <= 0.5
-    assert (tmp_path / "u.png").stat().st_size > 5_000
-
-
-@pytest.mark.parametrize("guess", [1, 40, 1_000, 100_000])
-@pytest.mark.parametrize("needed", [1, 2, 37, 999])
-def test_the_search_finds_what_is_needed(users_needed, guess, needed):
-    tried = []
-
-    def mean_error(users):
-        tried.append(users)
-        return 0.1 * needed / users
-
-    found = users_needed.search(mean_error, 0.1, guess=guess, step=1.05, most=10**6)
-    assert needed <= found.users <= max(needed, 1.05 * needed)
-    assert found.error <= 0.1
-    assert not found.more
-    assert len(set(tried)) == len(tried) <= 30
-
-
-def test_the_search_says_where_it_gave_up(users_needed):
-    found = users_needed.search(lambda users: 1.0, 0.1, guess=10, step=1.05, most=500)
-    assert (found.users, found.more) == (500, True)
-    assert users_needed.users(found) == "> 500"

@@ -150,6 +150,20 @@ def test_items_follow_the_distribution(differ: float) -> None:
     assert stats.chisquare(counts, wrong * counts.sum()).pvalue < 1e-6
 
 
+def test_counts_drawn_at_once_are_distributed_as_the_rows_are() -> None:
+    crowd = Crowd(users=500, rows=40, items=30, seed=8)
+    counts = crowd.item_counts()
+    assert counts.sum() == 500 * 40
+    assert np.array_equal(counts, crowd.item_counts())
+    assert stats.chisquare(counts, crowd.distribution() * counts.sum()).pvalue > 1e-6
+    wrong = Crowd(users=500, rows=40, items=30, zipf=1.2).distribution()
+    assert stats.chisquare(counts, wrong * counts.sum()).pvalue < 1e-6
+    assert Crowd(users=10**9, rows=1000, items=5).item_counts().sum() == 10**12
+    for unlike in ({"differ": 0.5}, {"tail": 1.0}):
+        with pytest.raises(InvalidArgument, match="must be 0 for counts drawn at once"):
+            Crowd(users=10, rows=3, items=2, **unlike).item_counts()
+
+
 def test_differing_users_are_dirichlet_multinomial() -> None:
     # With two items and p = 1/2 the number of a user's rows that show item 0 is beta-binomial(a/2, a/2).
     differ, rows = 0.25, 6

@@ -109,6 +109,21 @@ class Crowd:
         """The whole table in memory."""
         return pa.Table.from_batches(self.batches(), schema=self._schema())
 
+    def item_counts(self) -> NDArray[np.int64]:
+        """How often each item occurs in the whole table, drawn at once instead of row by row.
+
+        Distributed as the counts of `table()` are, though not the same numbers for the same seed. Only for users who
+        are alike (`differ` and `tail` are 0), whose counts are one multinomial.
+        """
+        if self.differ > 0 or self.tail > 0:
+            raise InvalidArgument(
+                f"differ is {self.differ} and tail is {self.tail}; both must be 0 for counts drawn at once. "
+                "Count the rows of table() instead."
+            )
+        rng = np.random.default_rng(self.seed)
+        counts: NDArray[np.int64] = rng.multinomial(self.users * self.rows, self.distribution())
+        return counts
+
     def write(
         self,
         path: str | os.PathLike[str],

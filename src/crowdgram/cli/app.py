@@ -16,6 +16,7 @@ from rich.console import Console
 
 from ..errors import AccuracyWarning, CrowdgramError, EngineFailure, InvalidArgument, PrivacyViolation, UnwritableTarget
 from ..privacy import Adjacency
+from .paper import PAPER_COMMANDS
 
 __all__ = ["app"]
 
@@ -233,6 +234,16 @@ def demo(
     from .demo import run
 
     run(output, Console())
+
+
+paper = typer.Typer(
+    help="Reproduce 'Learning discrete distributions: user vs item-level privacy'.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for command in PAPER_COMMANDS:
+    paper.command()(guarded(command))
+app.add_typer(paper, name="paper")
 
 
 def _check_target(path: Path, *inputs: str | None) -> None:
