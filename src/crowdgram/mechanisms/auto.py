@@ -129,9 +129,9 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
 
     promising = centred(own) < CLEARLY * cap.cost
     if budget.shape == "gaussian":
-        # A try that can lose by a factor f must promise to win by f squared.
+        # A try that can lose by a factor must promise to win by as much.
         loss = max(uncentred / cap.cost, 1.0)
-        tolerable, wanted = loss < MILD, min(CLEARLY, loss**-2)
+        tolerable, wanted = loss < MILD, min(CLEARLY, 1 / loss)
     else:
         tolerable, wanted = profile.rows is not None, CLEARLY
     possible = tolerable and centred(least_own) < wanted * cap.cost
