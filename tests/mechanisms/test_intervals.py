@@ -2,10 +2,11 @@
 
 The target: 95% intervals cover 93% to 99% of the items above the noise (a probability of more than three standard
 errors), pooled over items and releases, and the predicted l1 error is within 30% of the measured mean. Each case below
-was run by hand, 44 times in two runs; `cover` and `population` are the measured means, `scatter` the standard deviation of one release's coverage, all rounded. A test
-takes the median of `TIMES` releases of fresh tables, because one release in some hundreds sees rows that are not
-there, and alarms at five standard deviations of a median: by a normal approximation a false alarm in about a million
-runs of a case. Most of the cases keep the target; those that do not are marked, and held to what they reach today.
+was run by hand, 44 times in two runs; `cover` and `population` are the measured means, `scatter` the standard
+deviation of one release's coverage, all rounded. A test takes the median of `TIMES` releases of fresh tables, because
+one release in some hundreds sees rows that are not there, and alarms at five standard deviations of a median: by a
+normal approximation a false alarm in about a million runs of a case. Most of the cases keep the target; those that do
+not are marked, and held to what they reach today.
 """
 
 from __future__ import annotations
