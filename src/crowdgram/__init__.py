@@ -14,10 +14,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .errors import CrowdgramError
-    from .privacy import Adjacency, Guarantee
-    from .releases import ItemEstimate, Release, load, release
+    from .privacy import Adjacency, Guarantee, Ledger
+    from .releases import ItemEstimate, Release, load, recover, release
 
-__all__ = ["Adjacency", "CrowdgramError", "Guarantee", "ItemEstimate", "Release", "__version__", "load", "release"]
+__all__ = [
+    "Adjacency",
+    "CrowdgramError",
+    "Guarantee",
+    "ItemEstimate",
+    "Ledger",
+    "Release",
+    "__version__",
+    "load",
+    "recover",
+    "release",
+]
 
 __version__ = "0.1.0"
 
@@ -26,8 +37,10 @@ _HOMES = {
     "CrowdgramError": "errors",
     "Guarantee": "privacy",
     "ItemEstimate": "releases",
+    "Ledger": "privacy",
     "Release": "releases",
     "load": "releases",
+    "recover": "releases",
     "release": "releases",
 }
 

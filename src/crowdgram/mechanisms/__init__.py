@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .auto import reserve
 from .estimate import CONFIDENCE, Estimate
+from .plans import plan_release
 from .registry import MECHANISMS, PURE, Mechanism, check_mechanism
 from .request import Request, Weight
 
@@ -16,5 +17,6 @@ __all__ = [
     "Request",
     "Weight",
     "check_mechanism",
+    "plan_release",
     "reserve",
 ]

@@ -25,7 +25,7 @@ from .rounds import MAX_ROUNDS, Budget, run_rounds
 from .row_cap import CapCost, best_row_cap
 from .schedule import Outlook, reachable
 
-__all__ = ["adaptive", "auto", "reserve"]
+__all__ = ["adaptive", "auto", "reserve", "round_coordinates"]
 
 PROBE_PURPOSE = "a closer look, for the choice"
 PROBE_MOST, PROBE_LEAST = 0.025, 0.003
@@ -58,7 +58,7 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     reserve is spent, and a plain finish spends what is left of epsilon. That is the situation of Theorem 4 in
     docs/proofs/accounting.md.
     """
-    reserve(spending, counts.items, rows=_buys_rows(request))
+    reserve(spending, counts.items, rows=request.buys_rows)
     profile, crowd = _profile(counts, spending, request)
     request.report("estimating")
     if profile.blind:
@@ -71,7 +71,7 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
 
 def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Adaptive rounds, without choosing."""
-    reserve_profile(spending, rows=_buys_rows(request))
+    reserve_profile(spending, rows=request.buys_rows)
     profile, crowd = _profile(counts, spending, request)
     request.report("estimating")
     return _rounds(counts, spending, profile, crowd, request)
@@ -81,6 +81,11 @@ def reserve(spending: Spending, items: int, *, rows: bool = True) -> None:
     """Set aside all that `auto` may spend before it is known which way it goes."""
     reserve_profile(spending, rows=rows)
     spending.reserve(PROBE_PURPOSE, bound=UNIT, epsilon=_probe_most(items) * spending.guarantee.epsilon)
+
+
+def round_coordinates(items: int) -> int:
+    """How many coordinates of Gaussian noise rounds may draw in all: k + 1 a round and 44 a look, with room."""
+    return 16 * items + 1000
 
 
 @dataclass(frozen=True)
@@ -223,17 +228,13 @@ def _reshuffled(profile: Profile, row_cap: int) -> float:
 def _round_budget(spending: Spending, items: int) -> Budget:
     """All that is left, for rounds: in mu where there is a delta, else in epsilon."""
     if spending.guarantee.delta > 0:
-        return Budget(spending, "gaussian", spending.remaining_mu(16 * items + 1000))
+        return Budget(spending, "gaussian", spending.remaining_mu(round_coordinates(items)))
     return Budget(spending, "laplace", spending.remaining_epsilon() * SPENDABLE)
 
 
 def _probe_most(items: int) -> float:
     """The part of epsilon that a closer look may cost at most."""
     return min(PROBE_FEW_ITEMS, max(PROBE_MOST, 2 / items))
-
-
-def _buys_rows(request: Request) -> bool:
-    return request.weight == "rows" and request.max_rows_per_user is None
 
 
 def _profile(counts: Counts, spending: Spending, request: Request) -> tuple[Profile, Crowding]:

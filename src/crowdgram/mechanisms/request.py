@@ -24,3 +24,8 @@ class Request:
     report: Report
     constants: Literal["paper", "tight"] | None = None
     alpha: float | None = None
+
+    @property
+    def buys_rows(self) -> bool:
+        """Whether the row cap has to be found, for a small part of the budget."""
+        return self.weight == "rows" and self.max_rows_per_user is None

@@ -15,7 +15,7 @@ from ..errors import CrowdgramError, InvalidArgument, UnreadableSource, Unwritab
 from ..privacy import Guarantee, event_from_dict, event_to_dict
 from .release import Release
 
-__all__ = ["SCHEMA_VERSION", "load", "save", "to_document", "write_whole"]
+__all__ = ["SCHEMA_VERSION", "load", "parse", "save", "to_document", "to_text", "write_whole"]
 
 SCHEMA_VERSION = 1
 _ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
@@ -40,18 +40,32 @@ def to_document(release: Release) -> dict[str, Any]:
     }
 
 
+def to_text(release: Release) -> str:
+    """The content of the file that `save` writes."""
+    return json.dumps(to_document(release), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
 def save(release: Release, path: str | os.PathLike[str]) -> None:
     """Write `release` to `path`."""
-    write_whole(path, json.dumps(to_document(release), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    write_whole(path, to_text(release))
 
 
 def load(path: str | os.PathLike[str]) -> Release:
     """Read a release, checking its schema version and its shape."""
     where = os.fspath(path)
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise UnreadableSource(f"{where!r} cannot be read: {error.strerror or type(error).__name__}.") from None
+    except ValueError:
+        raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
+    return parse(text, where)
+
+
+def parse(text: str, where: str) -> Release:
+    """The release that `to_text` wrote; `where` it comes from is for errors."""
+    try:
+        document = json.loads(text)
     except (ValueError, RecursionError):
         raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
     if not isinstance(document, dict) or document.get("schema") != "crowdgram-release":

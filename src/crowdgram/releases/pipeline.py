@@ -12,6 +12,8 @@ from ..errors import InvalidArgument
 from ..mechanisms import CONFIDENCE, MECHANISMS, PURE, Request, check_mechanism, reserve
 from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending
+from .budgets import LedgerLike, charged, opened
+from .files import to_text
 from .release import Release
 
 __all__ = ["release"]
@@ -40,6 +42,8 @@ def release(
     rounds: int | None = None,
     constants: Literal["paper", "tight"] | None = None,
     alpha: float | None = None,
+    ledger: LedgerLike | None = None,
+    label: str = "",
     progress: Progress | None = None,
 ) -> Release:
     """Release the distribution over items of a table of (user, item) rows, under user-level differential privacy.
@@ -59,6 +63,9 @@ def release(
     given.
     constants, alpha: of "paper": "paper" (as published, the default) or "tight"; and the l1 error that is wanted. Where
         the published bound on the error does not apply there is an AccuracyWarning, from public and noisy values.
+    ledger: the budget of the data set, as a path or a Ledger: the release is charged to it before a row is read,
+        refused if it would overspend, and stored in it before it is returned.
+    label: what the release is for; shown in the ledger's history.
     progress: called with the name of each stage as it starts. Stages are the same for all tables.
 
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
@@ -73,6 +80,7 @@ def release(
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
     report = progress or (lambda _: None)
+    budget = opened(ledger, label, guarantee)
 
     from ..tables import count_rows, open_rows, read_domain
 
@@ -82,12 +90,16 @@ def release(
         items = read_domain(domain, rows.item_type, item=item)
         versions = _versions(engine.name)
         spending = Spending(guarantee)
+        request = Request(weight, max_rows_per_user, rounds, report, constants, alpha)
+        number = 0
+        if budget is not None:
+            report("charging the ledger")
+            number = charged(budget, guarantee, mechanism, request, len(items), label=label)
         report("counting rows by user and item")
         counts = count_rows(rows, items)
-        request = Request(weight, max_rows_per_user, rounds, report, constants, alpha)
         estimate = ALL_MECHANISMS[mechanism](counts, spending, request)
         report("checking the guarantee")
-        return Release(
+        made = Release(
             items=items.items,
             probabilities=estimate.probabilities,
             standard_errors=estimate.standard_errors,
@@ -103,6 +115,10 @@ def release(
             parameters={"items": len(items), **estimate.parameters},
             versions=versions,
         )
+        if budget is not None:
+            report("storing the release in the ledger")
+            budget.settle(number, made.events, to_text(made))
+        return made
 
 
 def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:
