@@ -63,8 +63,7 @@ def show(path: PathArgument, as_json: JsonOption = False) -> None:
     table.add_row("releases", Text(f"{finished} finished, {len(entries) - finished} unfinished"))
     if entries:
         plain = f"plain sum: epsilon {_digits(figures['plain_sum']['epsilon'])}"
-        spent = figures["spent_epsilon"]
-        table.add_row("spent", Text(f"epsilon {'all' if spent is None else _digits(spent)} ({plain})"))
+        table.add_row("spent", Text(f"epsilon {_digits(figures['spent_epsilon'])} ({plain})"))
         table.add_row("composition", Text(entries[0].composition))
     for one in figures["would_fit"]:
         noise = f"{one['mechanism']}, delta {one['delta']:g}"
@@ -142,13 +141,12 @@ def _figures(ledger: Ledger, entries: list[Entry]) -> dict[str, Any]:
     asked = [("laplace", replace(usual, delta=0.0))]
     if usual.delta > 0.0:
         asked += [("gaussian", usual), ("auto", usual)]
-    spent = ledger.spent()
     return {
         "budget": ledger.budget.to_dict(),
         "releases": len(entries),
         "unfinished": sum(not entry.finished for entry in entries),
         "composition": entries[0].composition if entries else None,
-        "spent_epsilon": spent if math.isfinite(spent) else None,
+        "spent_epsilon": ledger.spent(),
         "plain_sum": {
             "epsilon": math.fsum(entry.guarantee.epsilon for entry in entries),
             "delta": math.fsum(entry.guarantee.delta for entry in entries),

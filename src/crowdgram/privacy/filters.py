@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdgram.errors import InvalidArgument
+from crowdgram.errors import InvalidArgument, PrivacyViolation
 from crowdgram.privacy.accounting import ETA, gaussian_event_mu
 from crowdgram.privacy.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
 from crowdgram.privacy.gaussian import gaussian_deltas, gaussian_epsilon, gaussian_mu
@@ -112,8 +112,13 @@ class Plan:
         return Cost(*(max(getattr(way, field.name) for way in self.ways) for field in fields(Cost)))
 
     def settled(self, events: Sequence[Event], guarantee: Guarantee) -> Cost:
-        """What a finished release cost. The caller checks that it is within `most`."""
-        return cost_of(events, guarantee, self.looks) if self.known else opaque_cost(guarantee)
+        """What a finished release cost; PrivacyViolation if that is none of the ways."""
+        cost = cost_of(events, guarantee, self.looks) if self.known else opaque_cost(guarantee)
+        if not any(cost.within(way) for way in self.ways):
+            raise PrivacyViolation(
+                "the release drew more than was charged for it; nothing is released. This is a bug: please report it."
+            )
+        return cost
 
 
 def cost_of(events: Iterable[Event], guarantee: Guarantee, looks: Collection[str] = ()) -> Cost:
@@ -257,11 +262,11 @@ class Filter:
         return purely or summed or any(box.holds(spent) for box in self.boxes)
 
     def as_epsilon(self, composition: str, spent: _Total) -> float:
-        """For people: the epsilon of a budget, of the same delta and make, that the totals would just fill.
+        """For people: about the epsilon of a budget, of the same delta and make, that the totals would just fill.
 
-        Infinite where no budget would do. Not a promise of its own: what is promised is the budget's epsilon.
+        At most the budget's own. Not a promise: what is promised is the budget's epsilon.
         """
-        figures = [math.inf]
+        figures = [self.epsilon]
         delta = Fraction(self.delta)
         if spent.delta <= (delta if composition == "plain" else PLAIN_SUM * delta) * ROOM:
             figures.append(float_up(spent.epsilon))

@@ -6,13 +6,13 @@ import math
 import os
 from dataclasses import replace
 
-from ..errors import BudgetExceeded, InvalidArgument
+from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
 from ..mechanisms import PURE, Request, plan_release
 from ..privacy import Guarantee, Ledger, check_label
-from .files import parse
+from .files import parse, to_text
 from .release import Release
 
-__all__ = ["LedgerLike", "charged", "largest_epsilon", "opened", "recover", "would_fit"]
+__all__ = ["LedgerLike", "charged", "largest_epsilon", "opened", "recover", "stored", "would_fit"]
 
 LedgerLike = Ledger | str | os.PathLike[str]
 
@@ -54,6 +54,16 @@ def charged(
     except BudgetExceeded as error:
         refusal = str(error)
     raise BudgetExceeded(f"{refusal} {would_fit(ledger, guarantee, mechanism, request, items)}")
+
+
+def stored(ledger: Ledger, number: int, release: Release) -> None:
+    """Store a finished release in its ledger, before anyone sees it."""
+    try:
+        ledger.settle(number, release.events, to_text(release))
+        return
+    except LedgerFailure as error:
+        reason = str(error)
+    raise LedgerFailure(f"{reason} Release {number} stays charged; as it could not be stored, it is not shown.")
 
 
 def would_fit(ledger: Ledger, guarantee: Guarantee, mechanism: str, request: Request, items: int) -> str:

@@ -12,8 +12,7 @@ from ..errors import InvalidArgument
 from ..mechanisms import CONFIDENCE, MECHANISMS, PURE, Request, check_mechanism, reserve
 from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending
-from .budgets import LedgerLike, charged, opened
-from .files import to_text
+from .budgets import LedgerLike, charged, opened, stored
 from .release import Release
 
 __all__ = ["release"]
@@ -117,7 +116,7 @@ def release(
         )
         if budget is not None:
             report("storing the release in the ledger")
-            budget.settle(number, made.events, to_text(made))
+            stored(budget, number, made)
         return made
 
 
