@@ -24,7 +24,7 @@ from crowdgram.privacy.gaussian import gaussian_deltas, gaussian_epsilon, gaussi
 from crowdgram.privacy.guarantee import Guarantee
 from crowdgram.privacy.losses import float_up, pure_epsilon
 
-__all__ = ["Box", "Cost", "Filter", "Plan", "cost_of", "opaque_cost", "total"]
+__all__ = ["Box", "Cost", "Filter", "Plan", "Total", "cost_of", "opaque_cost", "total"]
 
 # Of delta: for Gaussian noise with all pure events in mu, for each box with a part of epsilon kept for pure
 # finishes, for the plain sum of what releases promise, and for what adds to delta outright (thresholds, and
@@ -161,7 +161,7 @@ def opaque_cost(guarantee: Guarantee) -> Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class _Total:
+class Total:
     """Sums of costs, exactly."""
 
     epsilon: Fraction
@@ -174,16 +174,20 @@ class _Total:
     dimension: Fraction
     outright: Fraction
 
+    def with_cost(self, cost: Cost) -> Total:
+        """Together with one more cost."""
+        return Total(*(getattr(self, field.name) + Fraction(getattr(cost, field.name)) for field in fields(Cost)))
+
     def gaussian(self, *, finishes: bool) -> Fraction:
         """mu^2 with looks, and perhaps finishes, counted in mu."""
         pure = self.looks_squared + self.finish_squared if finishes else self.looks_squared
         return self.mu_squared + HALF_PI * pure
 
 
-def total(costs: Iterable[Cost]) -> _Total:
+def total(costs: Iterable[Cost]) -> Total:
     """The sum of costs, without rounding."""
     costs = tuple(costs)
-    return _Total(*(sum((Fraction(getattr(c, f.name)) for c in costs), Fraction(0)) for f in fields(Cost)))
+    return Total(*(sum((Fraction(getattr(c, f.name)) for c in costs), Fraction(0)) for f in fields(Cost)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +197,7 @@ class Box:
     epsilon: float
     mu: float
 
-    def holds(self, spent: _Total) -> bool:
+    def holds(self, spent: Total) -> bool:
         if self.epsilon == 0.0:
             return spent.gaussian(finishes=True) <= Fraction(self.mu) ** 2
         return spent.finish <= Fraction(self.epsilon) and spent.gaussian(finishes=False) <= Fraction(self.mu) ** 2
@@ -245,14 +249,13 @@ class Filter:
 
     def first_composition(self, plan: Plan) -> str:
         """How all releases are to be composed, by what the first may cost."""
-        return "tight" if self.boxes and self.fits("tight", (), plan) else "plain"
+        return "tight" if self.boxes and self.fits("tight", total(()), plan) else "plain"
 
-    def fits(self, composition: str, running_or_done: Iterable[Cost], plan: Plan) -> bool:
+    def fits(self, composition: str, before: Total, plan: Plan) -> bool:
         """Whether a release of this plan may start: whichever way it takes, the totals lie in some box."""
-        before = tuple(running_or_done)
-        return all(self.holds(composition, total((*before, way))) for way in plan.ways)
+        return all(self.holds(composition, before.with_cost(way)) for way in plan.ways)
 
-    def holds(self, composition: str, spent: _Total) -> bool:
+    def holds(self, composition: str, spent: Total) -> bool:
         if composition == "plain":
             return self._plain(spent, Fraction(self.delta))
         if spent.outright > OUTRIGHT * Fraction(self.delta) or spent.dimension > MOST_COORDINATES:
@@ -261,7 +264,7 @@ class Filter:
         summed = self._plain(spent, PLAIN_SUM * Fraction(self.delta))
         return purely or summed or any(box.holds(spent) for box in self.boxes)
 
-    def as_epsilon(self, composition: str, spent: _Total) -> float:
+    def as_epsilon(self, composition: str, spent: Total) -> float:
         """For people: about the epsilon of a budget, of the same delta and make, that the totals would just fill.
 
         At most the budget's own. Not a promise: what is promised is the budget's epsilon.
@@ -282,7 +285,7 @@ class Filter:
             figures.append(max(finish, gaussian_epsilon(beside, self.delta * float(share)) / float(1 - part)))
         return min(figures)
 
-    def _plain(self, spent: _Total, delta: Fraction) -> bool:
+    def _plain(self, spent: Total, delta: Fraction) -> bool:
         return spent.epsilon <= Fraction(self.epsilon) * ROOM and spent.delta <= delta * ROOM
 
     def to_dict(self) -> dict[str, Any]:

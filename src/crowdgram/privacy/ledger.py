@@ -19,7 +19,7 @@ import shutil
 import sqlite3
 import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -152,9 +152,15 @@ class Ledger:
             return 0.0
         return self._filter.as_epsilon(entries[0].composition, total(entry.cost for entry in entries))
 
-    def fits(self, plan: Plan, entries: Sequence[Entry] | None = None) -> bool:
-        """Whether a release of this plan could be charged now, or with this history."""
-        return self._fits(self.history() if entries is None else entries, plan) is not None
+    def fits(self, plan: Plan) -> bool:
+        """Whether a release of this plan could be charged now."""
+        return self.fitting()(plan)
+
+    def fitting(self) -> Callable[[Plan], bool]:
+        """A function that says whether a release of a plan could be charged, as things stand now."""
+        entries = self.history()
+        composition, before = _composition(entries), total(entry.cost for entry in entries)
+        return lambda plan: self._filter.fits(composition or self._filter.first_composition(plan), before, plan)
 
     def check_adjacency(self, guarantee: Guarantee) -> None:
         """Refuse a guarantee of another adjacency or unit than the budget's."""
@@ -189,8 +195,8 @@ class Ledger:
         self._check_room(room)
         with self._writing() as connection:
             entries = _entries(connection, self.path)
-            composition = self._fits(entries, plan)
-            if composition is None:
+            composition = _composition(entries) or self._filter.first_composition(plan)
+            if not self._filter.fits(composition, total(entry.cost for entry in entries), plan):
                 raise BudgetExceeded(
                     f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g} is more than the ledger "
                     f"{str(self.path)!r} has left of its epsilon={self.budget.epsilon:g}, "
@@ -245,11 +251,6 @@ class Ledger:
                 why = "did not come to its end, so that nothing was shown" if known else "is not in this ledger"
                 raise InvalidArgument(f"number={number!r}: this release {why}. Look at the ledger's history.")
             return _document(connection, number, self.path)
-
-    def _fits(self, entries: Sequence[Entry], plan: Plan) -> str | None:
-        composition = _composition(entries) or self._filter.first_composition(plan)
-        fits = self._filter.fits(composition, (entry.cost for entry in entries), plan)
-        return composition if fits else None
 
     def _check_room(self, room: int) -> None:
         try:

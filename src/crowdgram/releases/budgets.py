@@ -86,9 +86,9 @@ def largest_epsilon(ledger: Ledger, guarantee: Guarantee, mechanism: str, reques
 
     def fits(epsilon: float) -> bool:
         one = replace(guarantee, epsilon=epsilon)
-        return ledger.fits(plan_release(mechanism, one, request, items), entries)
+        return left(plan_release(mechanism, one, request, items))
 
-    entries = ledger.history()
+    left = ledger.fitting()
     low, high = LEAST_EPSILON, ledger.budget.epsilon
     if fits(high):
         return high
