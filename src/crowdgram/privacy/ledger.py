@@ -246,9 +246,10 @@ class Ledger:
                 number = finished[-1]
             if number is None:
                 raise InvalidArgument(f"the ledger {str(self.path)!r} has no finished release to recover.")
-            if isinstance(number, bool) or not isinstance(number, int) or number not in finished:
-                known = 0 < number <= len(entries) if isinstance(number, int) else False
-                why = "did not come to its end, so that nothing was shown" if known else "is not in this ledger"
+            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(entries):
+                raise InvalidArgument(f"number={number!r}: this release is not in this ledger. Look at its history.")
+            if number not in finished:
+                why = "did not come to its end, so that nothing was shown"
                 raise InvalidArgument(f"number={number!r}: this release {why}. Look at the ledger's history.")
             return _document(connection, number, self.path)
 
@@ -310,6 +311,8 @@ def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
         yield connection
     except sqlite3.Error as error:
         failure = _failure(path, error)
+    except UnicodeDecodeError:  # SQLite's text, from a file that is not text where it should be
+        failure = _damaged(path)
     finally:
         if connection is not None:
             connection.close()  # rolls back what was not committed
