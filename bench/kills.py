@@ -1,6 +1,6 @@
 """Kill releases at every stage, without warning, and see that the ledger never charges less than was shown.
 
-    python bench/kills.py [--kills 200] [--json FILE] [--twin NAME]
+    python bench/kills.py [--kills 200] [--stages NAME ...] [--json FILE] [--twin NAME]
 
 See bench/README.md for what is done and checked. Exits with 1 if anything was amiss. Needs Linux or macOS.
 """
@@ -60,11 +60,12 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200, help="how many processes to kill (200)")
     parser.add_argument("--json", type=Path, help="write the result to this file")
+    parser.add_argument("--stages", nargs="+", help="kill at these stages only (all of them)")
     parser.add_argument("--twin", choices=TWINS, help="try a broken twin instead: it must be caught")
     options = parser.parse_args(arguments)
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        verdict = run(Path(folder), options.kills, options.twin)
+        verdict = run(Path(folder), options.kills, options.twin, options.stages)
     print(f"{verdict.kills} kills in {time.monotonic() - start:.0f} s: {_listed(verdict.by_way)}")
     print(f"what became of the release: {_listed(verdict.by_state)}")
     print(f"ended before the kill: {verdict.ended_before}")
@@ -76,13 +77,14 @@ def main(arguments: list[str]) -> int:
     return 1 if verdict.faults else 0
 
 
-def run(folder: Path, kills: int, twin: str | None = None) -> Verdict:
+def run(folder: Path, kills: int, twin: str | None = None, only: list[str] | None = None) -> Verdict:
     """Kill that many children, in turn at a stage, at an SQL statement, at a moment, and in a storm of charges."""
     crowd = Crowd(users=60, rows=5, items=6, seed=1, strings=True)
     crowd.write(folder / "visits.csv", domain=folder / "items.txt")
     if twin is not None:
         _break(twin)
     stages, statements, seconds = _rehearse(folder)
+    stages = only or stages
     verdict = Verdict()
     chance = random.Random()
     turn = 0
