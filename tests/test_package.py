@@ -45,9 +45,11 @@ def test_all_is_complete_and_resolves():
         "CrowdgramError",
         "Guarantee",
         "ItemEstimate",
+        "Ledger",
         "Release",
         "__version__",
         "load",
+        "recover",
         "release",
     }
     assert set(crowdgram.__all__) == public

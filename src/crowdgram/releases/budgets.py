@@ -68,14 +68,15 @@ def stored(ledger: Ledger, number: int, release: Release) -> None:
 
 def would_fit(ledger: Ledger, guarantee: Guarantee, mechanism: str, request: Request, items: int) -> str:
     """What could be asked for instead, in one plain sentence."""
+    others = [] if mechanism in PURE else [("laplace", 0.0)]
+    if mechanism == "auto" and guarantee.delta > 0.0:
+        others.insert(0, ("adaptive", guarantee.delta))
     found = []
-    asked = largest_epsilon(ledger, guarantee, mechanism, request, items)
-    if asked:
-        found.append(f"epsilon={asked:g} with mechanism={mechanism!r} and delta={guarantee.delta:g}")
-    if mechanism not in PURE and guarantee.delta > 0:
-        pure = largest_epsilon(ledger, replace(guarantee, delta=0.0), "laplace", replace(request, rounds=None), items)
-        if pure:
-            found.append(f"epsilon={pure:g} with mechanism='laplace'")
+    for name, delta in [(mechanism, guarantee.delta), *others]:
+        one = replace(request, rounds=None) if name == "laplace" else request
+        epsilon = largest_epsilon(ledger, replace(guarantee, delta=delta), name, one, items)
+        if epsilon:
+            found.append(f"epsilon={epsilon:g} with mechanism={name!r} and delta={delta:g}")
     if not found:
         return "Nothing would fit any more."
     return f"What would fit: {', or '.join(found)}."
