@@ -128,6 +128,11 @@ class TestKeeping:
         ledger.settle(1, [], "shown")
         assert ledger.fits(either)
 
+    def test_a_plan_is_for_its_guarantee(self, ledger):
+        with pytest.raises(InvalidArgument, match="another guarantee"):
+            charge(ledger, guarantee=Guarantee(0.2))
+        assert ledger.history() == []
+
     def test_adjacency_must_agree(self, ledger):
         with pytest.raises(InvalidArgument, match=r"adjacency is 'replace'.*'add-remove'"):
             charge(ledger, guarantee=Guarantee(0.1, adjacency="replace"))
@@ -223,10 +228,12 @@ class TestRefusing:
             charge(ledger)
 
     def test_another_ledger_in_its_place(self, ledger, path):
-        path.unlink()
-        Ledger.create(path, 100.0)
-        with pytest.raises(LedgerFailure, match="another ledger"):
-            charge(ledger)
+        for epsilon, delta in ((100.0, 0.0), (1.0, 1e-6)):
+            path.unlink()
+            Ledger.create(path, epsilon, delta)
+            with pytest.raises(LedgerFailure, match="another ledger"):
+                charge(ledger)
+            assert state(path) == []
 
     def test_changed_figures_are_noticed(self, ledger, path):
         charge(ledger)

@@ -18,6 +18,7 @@ import os
 import shutil
 import sqlite3
 import stat
+import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,11 +39,10 @@ PATIENCE = 30.0  # seconds that a process waits for another one's transaction
 LONGEST_LABEL = 500
 
 _TABLES = """
-CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL, digest TEXT NOT NULL) STRICT;
-CREATE TABLE charges (number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL) STRICT;
-CREATE TABLE settlements (number INTEGER PRIMARY KEY REFERENCES charges, body TEXT NOT NULL, digest TEXT NOT NULL)
-    STRICT;
-CREATE TABLE documents (number INTEGER PRIMARY KEY REFERENCES settlements, content BLOB NOT NULL) STRICT;
+CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL, digest TEXT NOT NULL);
+CREATE TABLE charges (number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL);
+CREATE TABLE settlements (number INTEGER PRIMARY KEY REFERENCES charges, body TEXT NOT NULL, digest TEXT NOT NULL);
+CREATE TABLE documents (number INTEGER PRIMARY KEY REFERENCES settlements, content BLOB NOT NULL);
 """
 _KEPT = "".join(
     f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'rows are kept'); END;"
@@ -90,7 +90,7 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
         with self._reading() as connection:
-            self.budget, self._filter = _budget(connection, self.path)
+            self.budget, self._filter, self._identity = _budget(connection, self.path)
 
     @classmethod
     def create(
@@ -102,7 +102,12 @@ class Ledger:
     ) -> Ledger:
         """Set up a budget in a new file, readable by its owner only. A file that is there already is left alone."""
         guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
-        terms = {"guarantee": guarantee.to_dict(), "filter": Filter.of(guarantee).to_dict(), "created": _now()}
+        terms = {
+            "id": uuid.uuid4().hex,
+            "created": _now(),
+            "guarantee": guarantee.to_dict(),
+            "filter": Filter.of(guarantee).to_dict(),
+        }
         target = Path(path).absolute()
         try:
             os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
@@ -192,6 +197,8 @@ class Ledger:
         """
         check_label(label)
         self.check_adjacency(guarantee)
+        if any((way.epsilon, way.delta) != (guarantee.epsilon, guarantee.delta) for way in plan.ways):
+            raise InvalidArgument("the plan is for another guarantee than the release's.")
         self._check_room(room)
         with self._writing() as connection:
             entries = _entries(connection, self.path)
@@ -280,7 +287,7 @@ class Ledger:
         with _connected(self.path, "rw") as connection:
             connection.execute("BEGIN IMMEDIATE")
             _check_kind(connection, self.path)
-            if _budget(connection, self.path) != (self.budget, self._filter):
+            if _budget(connection, self.path)[2] != self._identity:
                 raise LedgerFailure(f"{str(self.path)!r} is another ledger than the one that was opened.")
             yield connection
             connection.execute("COMMIT")
@@ -373,7 +380,8 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
         raise LedgerFailure(f"{str(path)!r} was changed by another program. A ledger has a rollback journal.")
 
 
-def _budget(connection: sqlite3.Connection, path: Path) -> tuple[Guarantee, Filter]:
+def _budget(connection: sqlite3.Connection, path: Path) -> tuple[Guarantee, Filter, str]:
+    """The budget, how it is kept, and the digest that tells this ledger from any other."""
     rows = connection.execute("SELECT body, digest FROM budget").fetchall()
     if len(rows) != 1 or rows[0][1] != _digest("budget", rows[0][0]):
         raise _damaged(path)
@@ -384,7 +392,7 @@ def _budget(connection: sqlite3.Connection, path: Path) -> tuple[Guarantee, Filt
         raise _damaged(path) from None
     if (guarantee.epsilon, guarantee.delta) != (fixed.epsilon, fixed.delta):
         raise _damaged(path)
-    return guarantee, fixed
+    return guarantee, fixed, str(rows[0][1])
 
 
 def _entries(connection: sqlite3.Connection, path: Path) -> list[Entry]:
