@@ -24,7 +24,7 @@ from pathlib import Path
 
 from crowdgram import Ledger, recover
 from crowdgram.mechanisms import Request, plan_release
-from crowdgram.privacy import Guarantee, LaplaceEvent, laplace_scale, ledger
+from crowdgram.privacy import Entry, Guarantee, LaplaceEvent, laplace_scale
 from crowdgram.releases import budgets, pipeline
 from crowdgram.releases.files import to_text
 from crowdgram.synth import Crowd
@@ -116,7 +116,7 @@ def run(folder: Path, kills: int, twin: str | None = None, only: list[str] | Non
     return verdict
 
 
-def _judge(verdict: Verdict, name: str, path: Path, before: list[ledger.Entry], told: Told) -> None:
+def _judge(verdict: Verdict, name: str, path: Path, before: list[Entry], told: Told) -> None:
     """The ledger after a kill: sound, nothing forgotten, and no less charged than was read and shown."""
     try:
         found = Ledger.open(path)
@@ -262,7 +262,7 @@ def _count_statements(fatal: int | None = None) -> list[int]:
         connection.set_trace_callback(seen)
         return connection
 
-    ledger.sqlite3.connect = counting  # type: ignore[attr-defined]
+    sqlite3.connect = counting  # type: ignore[assignment]
     return count
 
 

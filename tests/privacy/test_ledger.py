@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import resource
@@ -17,7 +18,7 @@ import pytest
 
 from crowdgram.errors import BudgetExceeded, InvalidArgument, LedgerFailure, PrivacyViolation
 from crowdgram.privacy import Cost, Guarantee, LaplaceEvent, Ledger, Plan, cost_of
-from crowdgram.privacy import ledger as module
+from crowdgram.privacy import ledger_file as module
 
 TENTH = Guarantee(0.1)
 EVENT = LaplaceEvent("counts", 1, 10.0, 3)
@@ -87,7 +88,7 @@ class TestKeeping:
         ledger.settle(1, [EVENT], "shown")
         with sqlite3.connect(path) as connection:
             body, _ = connection.execute("SELECT body, digest FROM settlements").fetchone()
-        assert set(module.json.loads(body)) == {"cost", "document"}
+        assert set(json.loads(body)) == {"cost", "document"}
 
     def test_only_what_finished_can_be_recovered(self, ledger):
         with pytest.raises(InvalidArgument, match="no finished release"):

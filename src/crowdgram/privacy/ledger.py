@@ -3,21 +3,15 @@
 A release is charged before it reads a row, and the charge is on disk before `charge` returns. When it is finished,
 what it really cost and what it shows are stored in one transaction, before anyone sees it. So a crash at any moment
 leaves a ledger in which no less is charged than was shown.
-
-The file is an SQLite database with a rollback journal. Durable means `synchronous=EXTRA`: the database, its journal
-and the folder are synced, in SQLite's order, before a transaction counts as committed. Rows are only ever added.
-Each has a digest over itself and the row before it, since SQLite does not notice a flipped bit in a number.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 import sqlite3
-import stat
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -30,25 +24,11 @@ from crowdgram.errors import BudgetExceeded, CrowdgramError, InvalidArgument, Le
 from crowdgram.privacy.events import Event
 from crowdgram.privacy.filters import Cost, Filter, Plan, total
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
+from crowdgram.privacy.ledger_file import body_of, damaged, digest_of, make_file, parsed, reading, writing
 
 __all__ = ["Entry", "Ledger"]
 
-SCHEMA_VERSION = 1
-APPLICATION = 0x43474C47  # "CGLG", at a fixed place of the file
-PATIENCE = 30.0  # seconds that a process waits for another one's transaction
 LONGEST_LABEL = 500
-
-_TABLES = """
-CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL, digest TEXT NOT NULL);
-CREATE TABLE charges (number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL);
-CREATE TABLE settlements (number INTEGER PRIMARY KEY REFERENCES charges, body TEXT NOT NULL, digest TEXT NOT NULL);
-CREATE TABLE documents (number INTEGER PRIMARY KEY REFERENCES settlements, content BLOB NOT NULL);
-"""
-_KEPT = "".join(
-    f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'rows are kept'); END;"
-    for table in ("budget", "charges", "settlements", "documents")
-    for verb in ("UPDATE", "DELETE")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +69,7 @@ class Ledger:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
-        with self._reading() as connection:
+        with reading(self.path) as connection:
             self.budget, self._filter, self._identity = _budget(connection, self.path)
 
     @classmethod
@@ -109,28 +89,7 @@ class Ledger:
             "filter": Filter.of(guarantee).to_dict(),
         }
         target = Path(path).absolute()
-        try:
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
-        except FileExistsError:
-            raise LedgerFailure(f"{str(path)!r} is there already; give another name.") from None
-        except OSError as error:
-            raise LedgerFailure(f"{str(path)!r} cannot be made: {error.strerror}.") from None
-        try:
-            with _connected(target, "rw") as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                for statement in _statements(_TABLES + _KEPT):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-                body = _text(terms)
-                connection.execute("INSERT INTO budget VALUES (1, ?, ?)", (body, _digest("budget", body)))
-                connection.execute("COMMIT")
-            _sync_folder(target.parent)
-        except BaseException:
-            for made in (target, target.with_name(target.name + "-journal")):
-                with contextlib.suppress(OSError):
-                    made.unlink()
-            raise
+        make_file(target, terms)
         return cls(target)
 
     @classmethod
@@ -143,7 +102,7 @@ class Ledger:
 
     def history(self) -> list[Entry]:
         """Every charge, oldest first."""
-        with self._reading() as connection:
+        with reading(self.path) as connection:
             return _entries(connection, self.path)
 
     def composition(self) -> str | None:
@@ -178,10 +137,10 @@ class Ledger:
 
     def check(self) -> None:
         """Read the whole file, documents included; LedgerFailure if anything is amiss."""
-        with self._reading() as connection:
+        with reading(self.path) as connection:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":
-                raise _damaged(self.path)
+                raise damaged(self.path)
             finished = [entry.number for entry in _entries(connection, self.path) if entry.finished]
             for number in finished:
                 _document(connection, number, self.path)
@@ -209,7 +168,7 @@ class Ledger:
                     f"{str(self.path)!r} has left of its epsilon={self.budget.epsilon:g}, "
                     f"delta={self.budget.delta:g}. Nothing was charged, and no row was read."
                 )
-            body = _text(
+            body = body_of(
                 {
                     "at": _now(),
                     "label": label,
@@ -224,7 +183,7 @@ class Ledger:
             )
             number = len(entries) + 1
             before = _last_digest(connection)
-            connection.execute("INSERT INTO charges VALUES (?, ?, ?)", (number, body, _digest(before, body)))
+            connection.execute("INSERT INTO charges VALUES (?, ?, ?)", (number, body, digest_of(before, body)))
         return number
 
     def settle(self, number: int, events: Sequence[Event], document: str) -> None:
@@ -239,14 +198,14 @@ class Ledger:
             entry = entries[number - 1]
             cost = entry.plan.settled(events, entry.guarantee)
             content = zlib.compress(document.encode())
-            body = _text({"cost": cost.to_dict(), "document": hashlib.sha256(content).hexdigest()})
+            body = body_of({"cost": cost.to_dict(), "document": hashlib.sha256(content).hexdigest()})
             charged = connection.execute("SELECT digest FROM charges WHERE number = ?", (number,)).fetchone()[0]
-            connection.execute("INSERT INTO settlements VALUES (?, ?, ?)", (number, body, _digest(charged, body)))
+            connection.execute("INSERT INTO settlements VALUES (?, ?, ?)", (number, body, digest_of(charged, body)))
             connection.execute("INSERT INTO documents VALUES (?, ?)", (number, content))
 
     def document(self, number: int | None = None) -> str:
         """What a finished release showed, as it was stored: the last, or the one of this number. Costs nothing."""
-        with self._reading() as connection:
+        with reading(self.path) as connection:
             entries = _entries(connection, self.path)
             finished = [entry.number for entry in entries if entry.finished]
             if number is None and finished:
@@ -272,25 +231,11 @@ class Ledger:
             )
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        _check_file(self.path)
-        mode = "rw" if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK) else "ro"
-        with _connected(self.path, mode) as connection:
-            connection.execute("BEGIN")
-            _check_kind(connection, self.path)
-            yield connection
-            connection.execute("ROLLBACK")
-
-    @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        _check_file(self.path)
-        with _connected(self.path, "rw") as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            _check_kind(connection, self.path)
+        with writing(self.path) as connection:
             if _budget(connection, self.path)[2] != self._identity:
                 raise LedgerFailure(f"{str(self.path)!r} is another ledger than the one that was opened.")
             yield connection
-            connection.execute("COMMIT")
 
 
 def check_label(label: object) -> None:
@@ -305,93 +250,18 @@ def check_label(label: object) -> None:
         raise InvalidArgument(f"label={label!r:.80}: is not text that can be stored.") from None
 
 
-@contextlib.contextmanager
-def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """A connection for one transaction; SQLite's errors become ours, and an open transaction is rolled back."""
-    failure: LedgerFailure | None = None
-    connection: sqlite3.Connection | None = None
-    try:
-        connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=PATIENCE, isolation_level=None)
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("PRAGMA fullfsync = ON")
-        yield connection
-    except sqlite3.Error as error:
-        failure = _failure(path, error)
-    except UnicodeDecodeError:  # SQLite's text, from a file that is not text where it should be
-        failure = _damaged(path)
-    finally:
-        if connection is not None:
-            connection.close()  # rolls back what was not committed
-    if failure is not None:
-        raise failure
-
-
-def _failure(path: Path, error: sqlite3.Error) -> LedgerFailure:
-    name = getattr(error, "sqlite_errorname", "") or ""
-    where = repr(str(path))
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return LedgerFailure(f"{where} is in use by another process for {PATIENCE:g} seconds. Try again.")
-    if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
-        return LedgerFailure(f"{where} cannot be written to, it or its folder. Nothing was charged or stored.")
-    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-        return LedgerFailure(f"{where}: the disk is full or failed. Nothing was charged or stored by this step.")
-    if name.startswith("SQLITE_CANTOPEN"):
-        return LedgerFailure(f"{where} cannot be opened, it or its folder.")
-    if name.startswith("SQLITE_NOTADB"):
-        return LedgerFailure(f"{where} is not a ledger. Make one with 'crowdgram ledger create'.")
-    return _damaged(path)
-
-
-def _damaged(path: Path) -> LedgerFailure:
-    return LedgerFailure(
-        f"{str(path)!r} is damaged, so what was spent is not known. Do not release from this data set against it; "
-        "restore a copy only if nothing was charged since."
-    )
-
-
-def _check_file(path: Path) -> None:
-    """A plain file of one name: links would let two processes miss each other's journals."""
-    try:
-        found = path.lstat()
-    except OSError as error:
-        raise LedgerFailure(
-            f"{str(path)!r} cannot be opened: {error.strerror}. Make a ledger with 'crowdgram ledger create'."
-        ) from None
-    if not stat.S_ISREG(found.st_mode):
-        raise LedgerFailure(f"{str(path)!r} is a link, a folder or a device. Give the ledger file itself.")
-    if found.st_nlink > 1:
-        raise LedgerFailure(f"{str(path)!r} has several names (hard links). A ledger must have one.")
-    if found.st_size == 0:
-        raise LedgerFailure(f"{str(path)!r} is empty: it is no ledger, or was never completed. Remove it and make one.")
-
-
-def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    if application != APPLICATION:
-        raise LedgerFailure(f"{str(path)!r} is not a ledger. Make one with 'crowdgram ledger create'.")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != SCHEMA_VERSION:
-        raise LedgerFailure(
-            f"{str(path)!r} has schema version {version}; this Crowdgram reads version {SCHEMA_VERSION}. "
-            "Install a newer Crowdgram."
-        )
-    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
-        raise LedgerFailure(f"{str(path)!r} was changed by another program. A ledger has a rollback journal.")
-
-
 def _budget(connection: sqlite3.Connection, path: Path) -> tuple[Guarantee, Filter, str]:
     """The budget, how it is kept, and the digest that tells this ledger from any other."""
     rows = connection.execute("SELECT body, digest FROM budget").fetchall()
-    if len(rows) != 1 or rows[0][1] != _digest("budget", rows[0][0]):
-        raise _damaged(path)
-    terms = _parsed(rows[0][0], path)
+    if len(rows) != 1 or rows[0][1] != digest_of("budget", rows[0][0]):
+        raise damaged(path)
+    terms = parsed(rows[0][0], path)
     try:
         guarantee, fixed = Guarantee.from_dict(terms["guarantee"]), Filter.from_dict(terms["filter"])
     except (CrowdgramError, KeyError, TypeError, ValueError):
-        raise _damaged(path) from None
+        raise damaged(path) from None
     if (guarantee.epsilon, guarantee.delta) != (fixed.epsilon, fixed.delta):
-        raise _damaged(path)
+        raise damaged(path)
     return guarantee, fixed, str(rows[0][1])
 
 
@@ -404,16 +274,16 @@ def _entries(connection: sqlite3.Connection, path: Path) -> list[Entry]:
     before = connection.execute("SELECT digest FROM budget").fetchone()[0]
     entries: list[Entry] = []
     for number, body, digest in connection.execute("SELECT number, body, digest FROM charges ORDER BY number"):
-        if number != len(entries) + 1 or digest != _digest(before, body):
-            raise _damaged(path)
+        if number != len(entries) + 1 or digest != digest_of(before, body):
+            raise damaged(path)
         settled = settlements.pop(number, None)
-        if settled is not None and settled[1] != _digest(digest, settled[0]):
-            raise _damaged(path)
+        if settled is not None and settled[1] != digest_of(digest, settled[0]):
+            raise damaged(path)
         before = digest
-        settlement = None if settled is None else _parsed(settled[0], path)
-        entries.append(_entry(number, _parsed(body, path), settlement, path))
+        settlement = None if settled is None else parsed(settled[0], path)
+        entries.append(_entry(number, parsed(body, path), settlement, path))
     if settlements or len({entry.composition for entry in entries}) > 1:
-        raise _damaged(path)
+        raise damaged(path)
     return entries
 
 
@@ -434,16 +304,16 @@ def _entry(number: int, charge: dict[str, Any], settlement: dict[str, Any] | Non
             None if settlement is None else Cost.from_dict(settlement["cost"]),
         )
     except (CrowdgramError, KeyError, TypeError, ValueError):
-        raise _damaged(path) from None
+        raise damaged(path) from None
 
 
 def _document(connection: sqlite3.Connection, number: int, path: Path) -> str:
     row = connection.execute(
         "SELECT body, content FROM settlements LEFT JOIN documents USING (number) WHERE number = ?", (number,)
     ).fetchone()
-    expected = _parsed(row[0], path).get("document")
+    expected = parsed(row[0], path).get("document")
     if row[1] is None or hashlib.sha256(row[1]).hexdigest() != expected:
-        raise _damaged(path)
+        raise damaged(path)
     return zlib.decompress(row[1]).decode()
 
 
@@ -457,43 +327,5 @@ def _last_digest(connection: sqlite3.Connection) -> str:
     return str(found[0])
 
 
-def _digest(before: str, body: str) -> str:
-    return hashlib.sha256(f"{before}\n{body}".encode()).hexdigest()
-
-
-def _text(values: dict[str, Any]) -> str:
-    return json.dumps(values, sort_keys=True, allow_nan=False)
-
-
-def _parsed(body: str, path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(body)
-    except ValueError:
-        raise _damaged(path) from None
-    if not isinstance(values, dict):
-        raise _damaged(path)
-    return values
-
-
-def _statements(script: str) -> list[str]:
-    """The statements of a script, so that they can run inside one transaction."""
-    found, pending = [], ""
-    for part in script.split(";"):
-        pending += part + ";"
-        if sqlite3.complete_statement(pending):
-            found.append(pending)
-            pending = ""
-    return found
-
-
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
