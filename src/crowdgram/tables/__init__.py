@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .counts import ROW_LIMIT, Counts, count_rows
+from .counts import ROW_LIMIT, Counts, count_rows, known_counts
 from .distances import MAX_BITS, MAX_RADIUS, MAX_STRETCH, Centre, CentredSum, Distances, Norm, distances
 from .domain import Domain, read_domain
 from .sources import Rows, open_rows
@@ -25,6 +25,7 @@ __all__ = [
     "Tallies",
     "count_rows",
     "distances",
+    "known_counts",
     "l1_sum",
     "open_rows",
     "read_domain",

@@ -1,0 +1,126 @@
+"""The attack: a mechanism against its claim, on every pair of tables, from both sides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..errors import InvalidArgument
+from ..mechanisms import MECHANISMS, PURE, Request, Weight
+from ..privacy import Adjacency, Guarantee
+from ..privacy.gaussian import gaussian_epsilon
+from .bounds import epsilon_from_losses
+from .lockstep import Mechanism, Path, follow, intercepted
+from .pairs import Pair, opened, pairs_for
+
+__all__ = ["Case", "Finding", "attack", "cases", "claimed"]
+
+PILOT = 4
+"""Runs that choose the tilt; they take no part in the bound."""
+
+ROOM = 1e-9
+"""Relative: what rounding may add to a loss that is summed in doubles."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism with all that its claim depends on."""
+
+    name: str
+    mechanism: Mechanism
+    weight: Weight
+    claim: Guarantee
+
+    @property
+    def request(self) -> Request:
+        return Request(weight=self.weight, max_rows_per_user=None, rounds=None, report=lambda _: None)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an attack found. epsilon: at least this, at the claim's delta, with `confidence`. where: the pair of tables
+    that showed it, and how. runs: how many pairs of runs were made in all.
+    """
+
+    case: Case
+    epsilon: float
+    confidence: float
+    where: str
+    how: str
+    runs: int
+
+    @property
+    def refuted(self) -> bool:
+        return self.epsilon > self.case.claim.epsilon * (1 + ROOM)
+
+
+def cases(
+    epsilon: float,
+    delta: float,
+    *,
+    mechanisms: Iterable[str] | None = None,
+    weights: Iterable[Weight] = ("rows", "users"),
+    adjacencies: Iterable[Adjacency] = tuple(Adjacency),
+) -> Iterator[Case]:
+    """Every mechanism with every weight and adjacency, or those that are named."""
+    for name in MECHANISMS if mechanisms is None else mechanisms:
+        if name not in MECHANISMS:
+            raise InvalidArgument(f"mechanism={name!r}: needs to be one of {', '.join(map(repr, MECHANISMS))}.")
+        for weight in weights:
+            for adjacency in adjacencies:
+                yield Case(name, MECHANISMS[name], weight, claimed(name, Guarantee(epsilon, delta, adjacency)))
+
+
+def claimed(name: str, guarantee: Guarantee) -> Guarantee:
+    """What a release by this mechanism promises when it is offered `guarantee`."""
+    return replace(guarantee, delta=0.0) if name in PURE else guarantee
+
+
+def attack(
+    case: Case,
+    *,
+    runs: int = 60,
+    confidence: float = 0.99,
+    pairs: Iterable[Pair] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Finding:
+    """Attack `case` on every pair of tables, from both sides, with `runs` runs each.
+
+    Guarantee of the attack: with probability `confidence` at least, no epsilon below `Finding.epsilon` holds at the
+    claim's delta for all that the mechanism draws and returns. Every pair and side has its part of the doubt.
+    """
+    if runs < 1:
+        raise InvalidArgument(f"runs={runs}: needs to be at least 1.")
+    if not 0.5 <= confidence < 1:
+        raise InvalidArgument(f"confidence={confidence}: needs to be at least 0.5 and below 1.")
+    chosen = tuple(pairs_for(case.claim.adjacency) if pairs is None else pairs)
+    doubt = (1 - confidence) / (2 * len(chosen))
+    best, where, how = 0.0, chosen[0].name, "nothing found"
+    for pair in chosen:
+        progress(pair.name)
+        with opened(pair) as (first, second), intercepted():
+            for tables in ((first, second), (second, first)):
+                tilt = _tilt(case, [follow(case.mechanism, tables, case.claim, case.request) for _ in range(PILOT)])
+                paths = [follow(case.mechanism, tables, case.claim, case.request, tilt) for _ in range(runs)]
+                found = epsilon_from_losses(
+                    [path.loss for path in paths], [path.log_weight for path in paths], case.claim.delta, doubt
+                )
+                if found > best:
+                    best, where, how = found, pair.name, _how(paths)
+    return Finding(case, best, confidence, where, how, 2 * len(chosen) * (runs + PILOT))
+
+
+def _tilt(case: Case, pilot: list[Path]) -> float:
+    """The tilt that makes losses near the epsilon which the pilot's distances suggest common: epsilon/mu^2 - 1/2."""
+    squares = [path.squared_mu for path in pilot if path.parted is None]
+    square = sum(squares) / len(squares) if squares else 0.0
+    if square == 0.0 or case.claim.delta == 0.0:
+        return 0.0
+    return max(0.0, gaussian_epsilon(math.sqrt(square), case.claim.delta) / square - 0.5)
+
+
+def _how(paths: list[Path]) -> Literal["exact losses"] | str:
+    parted = [path.parted for path in paths if path.parted]
+    return f"for the same outcomes {parted[0]}" if parted else "exact losses"

@@ -1,0 +1,101 @@
+"""Neighbouring tables that bring out the worst in a mechanism, made here and never a user's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ..privacy import Adjacency
+from ..tables import ROW_LIMIT, Counts, known_counts
+from ..tables.engine import DuckEngine
+
+__all__ = ["Pair", "opened", "pairs_for"]
+
+Users = Mapping[int, Mapping[int, int]]
+"""For each user, the rows of each item."""
+
+CROWD = 200
+TARGET = CROWD
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two tables over items 0..items-1 that differ in all rows of one user."""
+
+    name: str
+    items: int
+    first: Users
+    second: Users
+
+    def __post_init__(self) -> None:
+        changed = {
+            user for user in {*self.first, *self.second} if dict(self.first.get(user, {})) != self.second.get(user, {})
+        }
+        assert len(changed) == 1
+
+
+def pairs_for(adjacency: Adjacency) -> tuple[Pair, ...]:
+    """The pairs that a mechanism is attacked on.
+
+    A user alone, whom no crowd hides; a user at one corner of two items, in a crowd at the middle, so that the
+    deviations from it point in opposite directions; a user far beyond every cap; and a user of one item in a crowd of
+    many items, who is at the radius whatever it is.
+    """
+    even = _crowd({0: 10, 1: 10})
+    spread = _crowd(dict.fromkeys(range(12), 2))
+    corner, heavy, loner = {0: 20}, {0: 2 * ROW_LIMIT}, {0: 24}
+    if adjacency is Adjacency.ADD_REMOVE:
+        return (
+            Pair("a user alone", 2, {0: corner}, {}),
+            Pair("a user at a corner", 2, {**even, TARGET: corner}, even),
+            Pair("a user beyond every cap", 2, {**even, TARGET: heavy}, even),
+            Pair("a user of one item among many", 12, {**spread, TARGET: loner}, spread),
+        )
+    return (
+        Pair("a user alone", 2, {0: corner}, {0: {1: 20}}),
+        Pair("a user from corner to corner", 2, {**even, TARGET: corner}, {**even, TARGET: {1: 20}}),
+        Pair("a user from beyond every cap to one row", 2, {**even, TARGET: heavy}, {**even, TARGET: {1: 1}}),
+        Pair("a user of one item among many", 12, {**spread, TARGET: loner}, {**spread, TARGET: {1: 24}}),
+    )
+
+
+@contextmanager
+def opened(pair: Pair) -> Iterator[tuple[Counts, Counts]]:
+    """The two tables, each in an engine of its own."""
+    with ExitStack() as stack:
+        first, second = (
+            known_counts(stack.enter_context(_Remembering.embedded()), _cells(users), pair.items)
+            for users in (pair.first, pair.second)
+        )
+        yield first, second
+
+
+class _Remembering(DuckEngine):
+    """DuckDB, but a question that was asked before is answered from memory: an audit asks the same ones over and over.
+
+    An answer is an exact function of the question, so nothing else changes.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._answers: dict[Any, pa.Table] = {}
+
+    def fetch(self, table: Any, stage: str) -> pa.Table:
+        question = table.op()
+        if question not in self._answers:
+            self._answers[question] = super().fetch(table, stage)
+        return self._answers[question]
+
+
+def _crowd(rows: Mapping[int, int]) -> dict[int, Mapping[int, int]]:
+    return dict.fromkeys(range(CROWD), rows)
+
+
+def _cells(users: Users) -> pa.Table:
+    cells = [(user, item, n) for user, rows in users.items() for item, n in rows.items()]
+    columns = zip(("user", "idx", "n"), range(3), strict=True)
+    return pa.table({name: pa.array([cell[place] for cell in cells], pa.int64()) for name, place in columns})

@@ -1,0 +1,198 @@
+"""Mechanisms that are broken on purpose, each beside its healthy sibling, to show what the audit can see.
+
+No release can reach them. A twin says that it keeps the guarantee and does not; its sibling does the same thing right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..mechanisms import MECHANISMS, Estimate, Request
+from ..privacy import Adjacency, ExponentialEvent, GaussianEvent, Guarantee, LaplaceEvent, Spending
+from ..privacy import spending as spending_module
+from ..tables import UNIT, Centre, Counts, distances, l1_sum
+from .attack import Case
+from .pairs import Pair, pairs_for
+
+__all__ = ["TWINS", "Twin"]
+
+Integers = npt.NDArray[np.int64]
+BITS = 16
+RADIUS = UNIT << (BITS - 3)
+FLOAT_CAP = 4096
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A broken case, what is wrong with it, its healthy sibling, and the tables that tell."""
+
+    what: str
+    broken: Case
+    healthy: Case
+    pairs: tuple[Pair, ...]
+
+
+class _HalfTheNoise(Spending):
+    """Records the noise that is needed and draws half of it."""
+
+    def laplace(self, purpose: str, sums: Integers, *, bound: int, epsilon: float) -> tuple[Integers, LaplaceEvent]:
+        event = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), max(len(sums), 1))
+        self._spend(event)
+        return spending_module.noise.add_discrete_laplace(sums, event.scale / 2), event
+
+    def gaussian(
+        self,
+        purpose: str,
+        sums: Integers | Sequence[int],
+        *,
+        bound: int,
+        mu: float,
+        non_negative: bool = False,
+    ) -> tuple[Integers, GaussianEvent]:
+        sensitivity = self._l2(bound, non_negative)
+        sigma = spending_module.accounting.gaussian_sigma(sensitivity, mu)
+        event = GaussianEvent(purpose, sensitivity, sigma, max(len(sums), 1))
+        self._spend(event)
+        return spending_module.noise.add_discrete_gaussian(sums, event.sigma / 2), event
+
+
+def half_the_noise(counts: Counts, spending: Spending, request: Request) -> Estimate:
+    """Plain Gaussian noise on counts, at half of the sigma that is recorded."""
+    return MECHANISMS["gaussian"](counts, _HalfTheNoise(spending.guarantee), request)
+
+
+def centred(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """Deviations from the uniform distribution, which is public, with Gaussian noise for a fixed radius."""
+    return _around(counts, spending, np.full(counts.items, 1 / counts.items), non_negative=False)
+
+
+def sqrt_two(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """As `centred`, but replacing a user is charged as sqrt(2) radii, as if deviations could not be negative."""
+    return _around(counts, spending, np.full(counts.items, 1 / counts.items), non_negative=True)
+
+
+def unpaid_centre(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """As `centred`, but around the table's own answer, for which no noise was paid."""
+    sums = l1_sum(counts, 1).astype(np.float64)
+    return _around(counts, spending, sums / max(float(sums.sum()), 1.0), non_negative=False)
+
+
+def commonest(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """The commonest item, by the exponential mechanism: P[i] proportional to exp(epsilon S_i / 2)."""
+    return _choose(counts, spending, scale=2 / spending.guarantee.epsilon)
+
+
+def printed_exponential(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """As `commonest`, by the formula as the paper prints it: P[i] proportional to exp(S_i / (2 epsilon))."""
+    return _choose(counts, spending, scale=2 * spending.guarantee.epsilon)
+
+
+def float_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
+    """Plain Laplace noise on counts that were added up in single precision, user by user."""
+    cells = counts.engine.fetch(counts.cells, "adding in floats")
+    columns = [cells.column(name).to_numpy() for name in ("user", "idx", "n")]
+    users, items, rows = (column[np.argsort(columns[0], kind="stable")] for column in columns)
+    _, place = np.unique(users, return_inverse=True)
+    weights = UNIT // np.maximum(np.bincount(place, rows).astype(np.int64), _cap(request))
+    sums = np.zeros(counts.items, dtype=np.int64)
+    for item in range(counts.items):
+        added = (weights[place] * rows)[items == item].astype(np.float32)
+        sums[item] = int(np.cumsum(added, dtype=np.float32)[-1]) if len(added) else 0
+    return _plain(spending, sums)
+
+
+def whole_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
+    """As `float_sum`, in integers."""
+    return _plain(spending, l1_sum(counts, _cap(request)))
+
+
+def _around(counts: Counts, spending: Spending, centre: npt.NDArray[np.float64], *, non_negative: bool) -> Estimate:
+    coordinates = np.floor(centre * 2**BITS).astype(np.int64)
+    against = Centre(coordinates, np.zeros(counts.items, dtype=np.int64), BITS)
+    measured = distances(counts, against, "l2")
+    sums = measured.sum(RADIUS, 1)
+    measured.drop()
+    mu = spending.remaining_mu(counts.items)
+    noisy, _ = spending.gaussian("deviations", sums.vector(), bound=RADIUS, mu=mu, non_negative=non_negative)
+    return _estimate(coordinates / 2**BITS + noisy / 2.0 ** (BITS + 40))
+
+
+def _choose(counts: Counts, spending: Spending, scale: float) -> Estimate:
+    spending._spend(ExponentialEvent("the commonest item", spending.guarantee.epsilon, counts.items))
+    scores = l1_sum(counts, 1)
+    chosen = spending_module.noise.choose_each(scores.reshape(1, -1), scale * UNIT)  # type: ignore[attr-defined,unused-ignore]
+    return _estimate(np.eye(counts.items)[int(chosen[0])])
+
+
+def _plain(spending: Spending, sums: Integers) -> Estimate:
+    noisy, _ = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
+    return _estimate(noisy / UNIT)
+
+
+def _cap(request: Request) -> int:
+    return 1 if request.weight == "users" else FLOAT_CAP
+
+
+def _estimate(values: npt.NDArray[np.float64]) -> Estimate:
+    """Whatever came out, in the shape of an estimate."""
+    return Estimate(values, values, values, values, 0.0)
+
+
+def _float_pair() -> Pair:
+    """Below 2^26 single precision has steps of 4, so that 5 is added as 4; from 2^26 up steps of 8, and 5 is added as 8.
+
+    In rows: 16383 users of 4096 rows reach 2^26 - 4096, and one more reaches 2^26. 1024 users of 5 rows, who come last,
+    are then worth 8192 rows instead of 4096: the one user has moved the sum by 8192 rows, twice the bound.
+    """
+    full = {user: {0: FLOAT_CAP} for user in range(1, 2**26 // FLOAT_CAP)}
+    small = {2**26 + user: {0: 5} for user in range(FLOAT_CAP // 4)}
+    return Pair("sums about to lose a bit", 2, {0: {0: FLOAT_CAP}, **full, **small}, {**full, **small})
+
+
+def _twins() -> tuple[Twin, ...]:
+    add, replace = Adjacency.ADD_REMOVE, Adjacency.REPLACE
+    usual = Guarantee(1.0, 1e-6, add)
+    corner = (pairs_for(add)[1],)
+    opposite = (pairs_for(replace)[1],)
+    small = Guarantee(0.1, 0.0, add)
+    replaced = Guarantee(1.0, 1e-6, replace)
+    pure = Guarantee(1.0, 0.0, add)
+    return (
+        Twin(
+            "half of the noise that is recorded",
+            Case("half-the-noise", half_the_noise, "users", usual),
+            Case("gaussian", MECHANISMS["gaussian"], "users", usual),
+            corner,
+        ),
+        Twin(
+            "sensitivity sqrt(2) where it is 2",
+            Case("sqrt-two", sqrt_two, "users", replaced),
+            Case("centred", centred, "users", replaced),
+            opposite,
+        ),
+        Twin(
+            "a centre that saw the data unpaid",
+            Case("unpaid-centre", unpaid_centre, "users", usual),
+            Case("centred", centred, "users", usual),
+            corner,
+        ),
+        Twin(
+            "the exponential mechanism as the paper prints it",
+            Case("printed-exponential", printed_exponential, "users", small),
+            Case("commonest", commonest, "users", small),
+            corner,
+        ),
+        Twin(
+            "a sum of floats",
+            Case("float-sum", float_sum, "rows", pure),
+            Case("whole-sum", whole_sum, "rows", pure),
+            (_float_pair(),),
+        ),
+    )
+
+
+TWINS = _twins()
