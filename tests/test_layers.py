@@ -56,7 +56,7 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
             "planning.py": "from .releases import R\nfrom .synth import Crowd\nself.random = 1\n",
             "report.py": "from .releases import R\n",
             "audit.py": "from .mechanisms import a\nfrom .theory.bounds import b\n",
-            "cli/__init__.py": "import typer\nfrom ..releases import R\nfrom .main import run\n",
+            "cli/__init__.py": "import typer\nfrom .. import audit\nfrom ..releases import R\nfrom .main import run\n",
             "cli/main.py": "",
         },
     )
@@ -89,8 +89,7 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
         ("mechanisms/a.py", "from ..paper import x", 1, "`mechanisms` may not import the higher layer `paper`"),
         ("planning.py", "from .report import x", 1, "its sibling `report`"),
         ("report.py", "from .audit import x", 1, "its sibling `audit`"),
-        ("audit.py", "from .cli import x", 1, "its sibling `cli`"),
-        ("cli/a.py", "from ..planning import x", 1, "its sibling `planning`"),
+        ("audit.py", "from .cli import x", 1, "the higher layer `cli`"),
         # The package itself imports everything, so it is above everything.
         ("tables/a.py", "import crowdgram", 1, "in no layer"),
         ("cli/a.py", "from crowdgram import release", 1, "`crowdgram.release`, which is in no layer"),

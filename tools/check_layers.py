@@ -25,7 +25,8 @@ LAYERS = (
     {"mechanisms"},
     {"paper"},
     {"releases"},
-    {"planning", "report", "audit", "cli"},
+    {"planning", "report", "audit"},
+    {"cli"},
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
@@ -105,8 +106,8 @@ def inside(module: str, path: tuple[str, ...]) -> str | None:
     if target == "theory":
         return None if rank > 0 else f"`{module}` is the lowest layer and may not import `theory`"
     if target == "synth":
-        top = len(LAYERS) - 1
-        return None if rank == top else f"`{module}` may not import `synth`: only {', '.join(sorted(LAYERS[top]))} may"
+        above = [name for layer in LAYERS[RANK["releases"] + 1 :] for name in sorted(layer)]
+        return None if module in above else f"`{module}` may not import `synth`: only {', '.join(above)} may"
     if RANK[target] < rank:
         return None
     relation = "its sibling" if RANK[target] == rank else "the higher layer"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from ..errors import InvalidArgument
 from ..mechanisms import MECHANISMS, PURE, Request, Weight
@@ -44,7 +43,9 @@ class Finding:
     that showed it, and how. runs: how many pairs of runs were made in all.
     """
 
-    case: Case
+    name: str
+    weight: str
+    claim: Guarantee
     epsilon: float
     confidence: float
     where: str
@@ -53,7 +54,7 @@ class Finding:
 
     @property
     def refuted(self) -> bool:
-        return self.epsilon > self.case.claim.epsilon * (1 + ROOM)
+        return self.epsilon > self.claim.epsilon * (1 + ROOM)
 
 
 def cases(
@@ -97,19 +98,20 @@ def attack(
         raise InvalidArgument(f"confidence={confidence}: needs to be at least 0.5 and below 1.")
     chosen = tuple(pairs_for(case.claim.adjacency) if pairs is None else pairs)
     doubt = (1 - confidence) / (2 * len(chosen))
+    pilot = min(PILOT, runs // 2)
     best, where, how = 0.0, chosen[0].name, "nothing found"
     for pair in chosen:
         progress(pair.name)
         with opened(pair) as (first, second), intercepted():
             for tables in ((first, second), (second, first)):
-                tilt = _tilt(case, [follow(case.mechanism, tables, case.claim, case.request) for _ in range(PILOT)])
+                tilt = _tilt(case, [follow(case.mechanism, tables, case.claim, case.request) for _ in range(pilot)])
                 paths = [follow(case.mechanism, tables, case.claim, case.request, tilt) for _ in range(runs)]
                 found = epsilon_from_losses(
                     [path.loss for path in paths], [path.log_weight for path in paths], case.claim.delta, doubt
                 )
                 if found > best:
                     best, where, how = found, pair.name, _how(paths)
-    return Finding(case, best, confidence, where, how, 2 * len(chosen) * (runs + PILOT))
+    return Finding(case.name, case.weight, case.claim, best, confidence, where, how, 2 * len(chosen) * (runs + pilot))
 
 
 def _tilt(case: Case, pilot: list[Path]) -> float:
@@ -121,6 +123,6 @@ def _tilt(case: Case, pilot: list[Path]) -> float:
     return max(0.0, gaussian_epsilon(math.sqrt(square), case.claim.delta) / square - 0.5)
 
 
-def _how(paths: list[Path]) -> Literal["exact losses"] | str:
+def _how(paths: list[Path]) -> str:
     parted = [path.parted for path in paths if path.parted]
     return f"for the same outcomes {parted[0]}" if parted else "exact losses"

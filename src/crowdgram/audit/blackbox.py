@@ -6,8 +6,8 @@ statistic and its threshold are learned on the first half of the runs; the rates
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -47,11 +47,13 @@ def attack_releases(
         found = _bound(seen[0], seen[1], case.claim, (1 - confidence) / len(chosen))
         if found > best:
             best, where = found, pair.name
-    return Finding(case, best, confidence, where, "black box", 2 * len(chosen) * runs)
+    return Finding(case.name, case.weight, case.claim, best, confidence, where, "black box", 2 * len(chosen) * runs)
 
 
-def attack_sampler(kind: str, claim: Guarantee, *, draws: int = 20_000, confidence: float = 0.99) -> float:
-    """A lower bound on epsilon for the noise itself: one number, moved by its sensitivity, drawn many times.
+def attack_sampler(
+    kind: Literal["laplace", "gaussian"], claim: Guarantee, *, draws: int = 20_000, confidence: float = 0.99
+) -> Finding:
+    """Attack the noise itself: one number, moved by its sensitivity, drawn many times.
 
     For Gaussian noise the bound is on mu, and the epsilon that of mu: the claim is about mu too.
     """
@@ -63,7 +65,8 @@ def attack_sampler(kind: str, claim: Guarantee, *, draws: int = 20_000, confiden
         scale = gaussian_sigma(sensitivity, gaussian_mu(claim.epsilon, claim.delta))
         seen = [add_discrete_gaussian(np.full(draws, at), scale) for at in (sensitivity, 0)]
     first, second = (values.astype(np.float64)[:, None] for values in seen)
-    return _bound(first, second, claim, 1 - confidence, gaussian=kind == "gaussian")
+    found = _bound(first, second, claim, 1 - confidence, gaussian=kind == "gaussian")
+    return Finding(f"sampler: {kind}", "-", claim, found, confidence, "one number", "black box", 2 * draws)
 
 
 def _features(estimate: Estimate) -> Floats:
@@ -73,7 +76,7 @@ def _features(estimate: Estimate) -> Floats:
 
 
 def _bound(first: Floats, second: Floats, claim: Guarantee, doubt: float, *, gaussian: bool = False) -> float:
-    """Learn a direction and a threshold on one half, count on the other; from both sides, with half of the doubt each."""
+    """Learn a direction and a threshold on one half, count on the other; from both sides, half of the doubt each."""
     half = len(first) // 2
     learn, test = (first[:half], second[:half]), (first[half:], second[half:])
     spread = np.sqrt(0.5 * (learn[0].var(axis=0) + learn[1].var(axis=0)))
@@ -94,4 +97,4 @@ def _bound(first: Floats, second: Floats, claim: Guarantee, doubt: float, *, gau
         candidates = np.quantile(marks[0], np.linspace(0.0, 1.0, THRESHOLDS))
         chosen = max(candidates.tolist(), key=lambda at: judged(at, marks[0], marks[1]))
         best = max(best, judged(chosen, marks[2], marks[3]))
-    return best if math.isfinite(best) else 0.0
+    return best

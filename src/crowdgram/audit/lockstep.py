@@ -32,7 +32,7 @@ from ..privacy import Guarantee, Spending, noise
 from ..privacy import spending as spending_module
 from ..tables import Counts
 
-__all__ = ["Draw", "Mechanism", "Path", "follow", "intercepted"]
+__all__ = ["Draw", "Mechanism", "Path", "door", "follow", "intercepted"]
 
 Integers = npt.NDArray[np.int64]
 Mechanism = Callable[[Counts, Spending, Request], Estimate]
@@ -107,7 +107,7 @@ def follow(
 @contextmanager
 def intercepted() -> Iterator[None]:
     """Stand in for the sampler and the salts of the threads that `follow` starts; others draw as always."""
-    doors = [(spending_module, "noise", _Door()), (noise, "secrets", _Salts(noise.secrets))]
+    doors = [(spending_module, "noise", _Door()), (noise, "secrets", _Salts(vars(noise)["secrets"]))]
     before = [(module, name, getattr(module, name)) for module, name, _ in doors]
     try:
         for module, name, door in doors:
@@ -116,6 +116,11 @@ def intercepted() -> Iterator[None]:
     finally:
         for module, name, value in before:
             setattr(module, name, value)
+
+
+def door() -> Any:
+    """What `Spending` draws by just now: the sampler, or what stands in for it."""
+    return vars(spending_module)["noise"]
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..mechanisms import MECHANISMS, Estimate, Request
+from ..mechanisms import Estimate, Request
+from ..mechanisms.baselines import gaussian
 from ..privacy import Adjacency, ExponentialEvent, GaussianEvent, Guarantee, LaplaceEvent, Spending
-from ..privacy import spending as spending_module
+from ..privacy.accounting import gaussian_sigma
 from ..tables import UNIT, Centre, Counts, distances, l1_sum
 from .attack import Case
+from .lockstep import door
 from .pairs import Pair, pairs_for
 
 __all__ = ["TWINS", "Twin"]
@@ -42,7 +44,7 @@ class _HalfTheNoise(Spending):
     def laplace(self, purpose: str, sums: Integers, *, bound: int, epsilon: float) -> tuple[Integers, LaplaceEvent]:
         event = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), max(len(sums), 1))
         self._spend(event)
-        return spending_module.noise.add_discrete_laplace(sums, event.scale / 2), event
+        return door().add_discrete_laplace(sums, event.scale / 2), event
 
     def gaussian(
         self,
@@ -54,15 +56,15 @@ class _HalfTheNoise(Spending):
         non_negative: bool = False,
     ) -> tuple[Integers, GaussianEvent]:
         sensitivity = self._l2(bound, non_negative)
-        sigma = spending_module.accounting.gaussian_sigma(sensitivity, mu)
+        sigma = gaussian_sigma(sensitivity, mu)
         event = GaussianEvent(purpose, sensitivity, sigma, max(len(sums), 1))
         self._spend(event)
-        return spending_module.noise.add_discrete_gaussian(sums, event.sigma / 2), event
+        return door().add_discrete_gaussian(sums, event.sigma / 2), event
 
 
 def half_the_noise(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Plain Gaussian noise on counts, at half of the sigma that is recorded."""
-    return MECHANISMS["gaussian"](counts, _HalfTheNoise(spending.guarantee), request)
+    return gaussian(counts, _HalfTheNoise(spending.guarantee), request)
 
 
 def centred(counts: Counts, spending: Spending, _: Request) -> Estimate:
@@ -124,7 +126,7 @@ def _around(counts: Counts, spending: Spending, centre: npt.NDArray[np.float64],
 def _choose(counts: Counts, spending: Spending, scale: float) -> Estimate:
     spending._spend(ExponentialEvent("the commonest item", spending.guarantee.epsilon, counts.items))
     scores = l1_sum(counts, 1)
-    chosen = spending_module.noise.choose_each(scores.reshape(1, -1), scale * UNIT)  # type: ignore[attr-defined,unused-ignore]
+    chosen = door().choose_each(scores.reshape(1, -1), scale * UNIT)
     return _estimate(np.eye(counts.items)[int(chosen[0])])
 
 
@@ -143,7 +145,7 @@ def _estimate(values: npt.NDArray[np.float64]) -> Estimate:
 
 
 def _float_pair() -> Pair:
-    """Below 2^26 single precision has steps of 4, so that 5 is added as 4; from 2^26 up steps of 8, and 5 is added as 8.
+    """Below 2^26 single precision has steps of 4, so that 5 is added as 4; from there on steps of 8, and 5 counts as 8.
 
     In rows: 16383 users of 4096 rows reach 2^26 - 4096, and one more reaches 2^26. 1024 users of 5 rows, who come last,
     are then worth 8192 rows instead of 4096: the one user has moved the sum by 8192 rows, twice the bound.
@@ -165,7 +167,7 @@ def _twins() -> tuple[Twin, ...]:
         Twin(
             "half of the noise that is recorded",
             Case("half-the-noise", half_the_noise, "users", usual),
-            Case("gaussian", MECHANISMS["gaussian"], "users", usual),
+            Case("gaussian", gaussian, "users", usual),
             corner,
         ),
         Twin(

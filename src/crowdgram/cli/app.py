@@ -269,6 +269,47 @@ for command in PAPER_COMMANDS:
 app.add_typer(paper, name="paper")
 
 
+@app.command()
+@guarded
+def audit(
+    mechanism: Annotated[
+        list[str] | None, typer.Option(help="Mechanism to attack; may be given again. [default: auto]")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Attack every mechanism.")] = False,
+    weight: Annotated[WeightChoice | None, typer.Option(help="Attack this weight only. [default: both]")] = None,
+    adjacency: Annotated[Adjacency | None, typer.Option(help="Attack this adjacency only. [default: both]")] = None,
+    epsilon: Annotated[float, typer.Option(help="The claim that is attacked.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Its delta; pure mechanisms claim 0.")] = 1e-6,
+    runs: Annotated[int, typer.Option(min=1, help="Runs for each pair of tables and side.")] = 30,
+    black_box: Annotated[
+        int, typer.Option(min=0, help="Also attack by this many whole releases of each table, from outside.")
+    ] = 0,
+    confidence: Annotated[float, typer.Option(help="Confidence of each bound.")] = 0.99,
+    twins: Annotated[
+        bool, typer.Option("--twins", help="Also attack the samplers, and mechanisms that are broken on purpose.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Attack mechanisms on tables made for it: epsilon from below, beside the claim. Exits with 1 if one is refuted."""
+    from .audit import Options, run
+
+    if every and mechanism:
+        raise InvalidArgument("--all and --mechanism exclude each other. Give one of them.")
+    options = Options(
+        mechanisms=None if every else mechanism or ["auto"],
+        weights=("rows", "users") if weight is None else (weight.value,),
+        adjacencies=tuple(Adjacency) if adjacency is None else (adjacency,),
+        epsilon=epsilon,
+        delta=delta,
+        runs=runs,
+        releases=black_box,
+        confidence=confidence,
+        twins=twins,
+    )
+    if not run(options, Console(), as_json=as_json):
+        raise typer.Exit(1)
+
+
 def _check_target(path: Path, *inputs: str | None) -> None:
     """Refuse an output that cannot be written, or that would overwrite an input, before any budget is spent."""
     import glob

@@ -1,0 +1,134 @@
+"""The command `crowdgram audit`: mechanisms under attack, as a table."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..audit import TWINS, Finding, attack, attack_releases, attack_sampler, cases
+from ..mechanisms import Weight
+from ..privacy import Adjacency, Guarantee
+from .display import Stages
+
+__all__ = ["Options", "run"]
+
+FIGURES = ("claimed epsilon", "delta", "at least")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to attack, and how hard. releases: how many of each table for the black-box attack; 0 for none."""
+
+    mechanisms: Iterable[str] | None
+    weights: Iterable[Weight]
+    adjacencies: Iterable[Adjacency]
+    epsilon: float
+    delta: float
+    runs: int
+    releases: int
+    confidence: float
+    twins: bool
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One attack and whether it ended as it should."""
+
+    finding: Finding
+    verdict: str
+    good: bool
+
+
+def run(options: Options, console: Console, *, as_json: bool) -> bool:
+    """Attack, show a table, and tell whether every claim stood and every twin was caught."""
+    with Stages(Console(stderr=True)) as stages:
+        lines = list(_lines(options, stages))
+    if as_json:
+        console.print(json.dumps([_plain(line) for line in lines], indent=1), markup=False, highlight=False)
+    else:
+        _show(console, lines, options)
+    return all(line.good for line in lines)
+
+
+def _lines(options: Options, stages: Stages) -> Iterator[_Line]:
+    for case in cases(
+        options.epsilon,
+        options.delta,
+        mechanisms=options.mechanisms,
+        weights=options.weights,
+        adjacencies=options.adjacencies,
+    ):
+        title = f"attacking {case.name} by {case.weight}, {case.claim.adjacency.value}"
+        stages(title)
+        yield _judged(attack(case, runs=options.runs, confidence=options.confidence))
+        if options.releases:
+            stages(f"{title}, from outside")
+            yield _judged(attack_releases(case, runs=options.releases, confidence=options.confidence))
+    if not options.twins:
+        return
+    kinds: tuple[tuple[Literal["laplace", "gaussian"], float], ...] = (("laplace", 0.0), ("gaussian", 1e-6))
+    for kind, delta in kinds:
+        stages(f"attacking the sampler of {kind} noise")
+        yield _judged(attack_sampler(kind, Guarantee(4.0, delta), confidence=options.confidence))
+    for twin in TWINS:
+        stages(f"attacking {twin.broken.name}, which is broken on purpose")
+        found_twin = attack(twin.broken, runs=options.runs, confidence=options.confidence, pairs=twin.pairs)
+        caught = found_twin.refuted
+        yield _Line(replace(found_twin, how=twin.what), "caught" if caught else "MISSED", caught)
+        yield _judged(attack(twin.healthy, runs=options.runs, confidence=options.confidence, pairs=twin.pairs))
+
+
+def _judged(finding: Finding) -> _Line:
+    return _Line(finding, "REFUTED" if finding.refuted else "stands", not finding.refuted)
+
+
+def _show(console: Console, lines: list[_Line], options: Options) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("mechanism", "weight", "adjacency", *FIGURES, "verdict"):
+        table.add_column(name, justify="right" if name in FIGURES else "left", no_wrap=True)
+    for line in lines:
+        found, claim = line.finding, line.finding.claim
+        table.add_row(
+            found.name,
+            found.weight,
+            claim.adjacency.value,
+            f"{claim.epsilon:g}",
+            f"{claim.delta:g}",
+            f"{found.epsilon:.3f}",
+            Text(line.verdict, style="" if line.good else "bold red"),
+        )
+    console.print(table)
+    console.print(
+        f"\nEach bound holds with {options.confidence:.0%} confidence. A claim that stands was not refuted by these "
+        "attacks; the proofs say why it holds.",
+        markup=False,
+        highlight=False,
+        soft_wrap=not console.is_terminal,
+    )
+    for line in lines:
+        if not line.good or line.finding.refuted:
+            console.print(
+                f"{line.finding.name}: {line.finding.how} ({line.finding.where}).", markup=False, highlight=False
+            )
+
+
+def _plain(line: _Line) -> dict[str, object]:
+    finding, claim = line.finding, line.finding.claim
+    return {
+        "mechanism": finding.name,
+        "weight": finding.weight,
+        "claim": claim.to_dict(),
+        "epsilon_at_least": finding.epsilon if math.isfinite(finding.epsilon) else "infinite",
+        "confidence": finding.confidence,
+        "verdict": line.verdict,
+        "tables": finding.where,
+        "how": finding.how,
+        "runs": finding.runs,
+    }

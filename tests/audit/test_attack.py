@@ -1,0 +1,94 @@
+"""The short audit: every mechanism, weight and adjacency stands, and every twin that is broken is caught."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from crowdgram.audit import TWINS, attack, attack_releases, attack_sampler, blackbox, cases, pairs_for
+from crowdgram.errors import InvalidArgument
+from crowdgram.mechanisms import MECHANISMS
+from crowdgram.privacy import Guarantee
+
+SURE = 1 - 1e-6
+ONE_LOOK = {"laplace", "gaussian"}
+
+
+def named(case):
+    return f"{case.name}-{case.weight}-{case.claim.adjacency.value}"
+
+
+@pytest.mark.parametrize("case", [c for c in cases(1.0, 1e-6) if c.name in ONE_LOOK], ids=named)
+def test_plain_mechanisms_stand_and_the_attack_comes_close(case):
+    pairs = pairs_for(case.claim.adjacency)
+    found = attack(case, runs=12, confidence=SURE, pairs=[pairs[2] if case.weight == "rows" else pairs[1]])
+    assert not found.refuted
+    # Pure losses come to their bound whenever the outcome is on one side: 12 misses on both sides have chance 1e-7.
+    assert found.epsilon > (0.9 if case.claim.delta == 0 else 0.7)
+    assert found.how == "exact losses"
+
+
+@pytest.mark.parametrize("case", [c for c in cases(1.0, 1e-6) if c.name not in ONE_LOOK], ids=named)
+def test_mechanisms_that_choose_on_the_way_stand(case):
+    """Few runs: what differs for the same outcomes is seen in the first one."""
+    found = attack(case, runs=1, confidence=SURE, pairs=pairs_for(case.claim.adjacency)[1:2])
+    assert not found.refuted
+    assert found.how in ("exact losses", "nothing found")
+
+
+def test_every_mechanism_is_attacked_with_every_weight_and_adjacency():
+    seen = {(c.name, c.weight, c.claim.adjacency) for c in cases(1.0, 1e-6)}
+    assert len(seen) == 4 * len(MECHANISMS)
+    assert {c.claim.delta for c in cases(1.0, 1e-6, mechanisms=["laplace"])} == {0.0}
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.broken.name)
+def test_broken_twins_are_caught_and_their_siblings_stand(twin):
+    caught = attack(twin.broken, runs=10, confidence=SURE, pairs=twin.pairs)
+    assert caught.refuted
+    assert caught.epsilon > 1.15 * twin.broken.claim.epsilon
+    assert not attack(twin.healthy, runs=4, confidence=SURE, pairs=twin.pairs).refuted
+
+
+def test_no_twin_can_be_released():
+    assert not {twin.broken.name for twin in TWINS} & set(MECHANISMS)
+
+
+@pytest.mark.parametrize(("kind", "delta"), [("laplace", 0.0), ("gaussian", 1e-6)])
+def test_the_sampler_stands_and_half_of_its_noise_is_caught(kind, delta, monkeypatch):
+    claim = Guarantee(4.0, delta)
+    found = attack_sampler(kind, claim, confidence=SURE)
+    assert not found.refuted
+    assert found.epsilon > 2.5
+    name = f"add_discrete_{kind}"
+    real = getattr(blackbox, name)
+    monkeypatch.setattr(blackbox, name, lambda values, scale: real(values, scale / 2))
+    assert attack_sampler(kind, claim, confidence=SURE).refuted
+
+
+def test_an_outsider_sees_what_a_release_gives_away():
+    case = next(cases(1.0, 0.0, mechanisms=["laplace"], weights=["users"]))
+    pairs = pairs_for(case.claim.adjacency)[:1]
+    assert not attack_releases(case, runs=60, confidence=SURE, pairs=pairs).refuted
+
+    def with_a_trace(counts, spending, request):
+        made = case.mechanism(counts, spending, request)
+        trace = counts.engine.fetch(counts.users, "peeking").num_rows
+        return dataclasses.replace(made, upper=np.full_like(made.upper, float(trace)))
+
+    leaky = dataclasses.replace(case, mechanism=with_a_trace)
+    found = attack_releases(leaky, runs=100, confidence=SURE, pairs=pairs)
+    assert found.refuted
+    assert found.how == "black box"
+
+
+def test_what_cannot_be_attacked_is_refused():
+    case = next(cases(1.0, 0.0, mechanisms=["laplace"]))
+    with pytest.raises(InvalidArgument, match="runs=0"):
+        attack(case, runs=0)
+    with pytest.raises(InvalidArgument, match=r"confidence=1\.0"):
+        attack(case, confidence=1.0)
+    with pytest.raises(InvalidArgument, match="'nothing'"):
+        list(cases(1.0, 0.0, mechanisms=["nothing"]))
