@@ -79,7 +79,7 @@ def test_an_outsider_sees_what_a_release_gives_away():
         return dataclasses.replace(made, upper=np.full_like(made.upper, float(trace)))
 
     leaky = dataclasses.replace(case, mechanism=with_a_trace)
-    found = attack_releases(leaky, runs=100, confidence=SURE, pairs=pairs)
+    found = attack_releases(leaky, runs=160, confidence=SURE, pairs=pairs)
     assert found.refuted
     assert found.how == "black box"
 

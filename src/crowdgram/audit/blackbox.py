@@ -92,7 +92,7 @@ def _bound(first: Floats, second: Floats, claim: Guarantee, doubt: float, *, gau
         bound = gaussian_epsilon_from_rates if gaussian else epsilon_from_rates
 
         def judged(at: float, one: Floats, other: Floats, bound: Callable[..., float] = bound) -> float:
-            return bound(int((one > at).sum()), int((other > at).sum()), len(one), claim.delta, doubt / 2)
+            return bound(int((one >= at).sum()), int((other >= at).sum()), len(one), claim.delta, doubt / 2)
 
         candidates = np.quantile(marks[0], np.linspace(0.0, 1.0, THRESHOLDS))
         chosen = max(candidates.tolist(), key=lambda at: judged(at, marks[0], marks[1]))

@@ -8,9 +8,11 @@ it never leaves this file: `shielded` swaps it for one that speaks of the stage 
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,11 +28,14 @@ __all__ = ["DuckEngine", "Engine", "SparkEngine", "engine_for", "fresh_name", "s
 
 T = TypeVar("T")
 
+_ANSI = "spark.sql.ansi.enabled"
+
 
 def shielded(stage: str, call: Callable[[], T]) -> T:
     """Run `call`; an engine's error becomes an `EngineFailure` that names the stage and quotes nothing."""
     try:
-        return call()
+        with _silent():
+            return call()
     except (CrowdgramError, ImportError):
         raise
     except Exception:  # noqa: BLE001 (engines raise anything; message and type may depend on rows)
@@ -40,6 +45,25 @@ def shielded(stage: str, call: Callable[[], T]) -> T:
         f"the engine failed while {stage}. Its own message is withheld because it may quote rows. "
         "Check that every file is whole and well formed, and that there is memory and disk space to work in."
     )
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep PySpark from logging what an engine said: it writes every error to standard error, values and all."""
+    if "pyspark" not in sys.modules:
+        yield
+        return
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was
 
 
 class Engine:
@@ -163,10 +187,16 @@ class DuckEngine(Engine):
 
 
 class SparkEngine(Engine):
-    """Spark through PySpark: kept tables are cached data frames behind temporary views."""
+    """Spark through PySpark: kept tables are cached data frames behind temporary views.
+
+    The session is the user's. Until the end it works in ANSI mode, which is Spark's default: without it a sum that
+    leaves 64 bits would wrap around silently, and no bound would hold.
+    """
 
     def __init__(self, backend: Any, session: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
-        super().__init__(backend, on_close)
+        before = session.conf.get(_ANSI)
+        super().__init__(backend, [*on_close, lambda: session.conf.set(_ANSI, before)])
+        session.conf.set(_ANSI, "true")
         self._session = session
         self._frames: dict[str, Any] = {}
 
