@@ -7,9 +7,18 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line; the entry point of the `crowdgram` script."""
+    import signal
     import sys
 
     from .app import app
+
+    def leave(number: int, _: object) -> None:
+        sys.exit(128 + number)
+
+    # By default a process that is asked to end just ends, and leaves what it spilled to disk behind.
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), leave)
 
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows its escape: no release may be lost to an encoding.

@@ -14,6 +14,7 @@ from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending
 from .budgets import LedgerLike, charged, opened, stored
 from .release import Release
+from .seal import sealed
 
 __all__ = ["release"]
 
@@ -26,6 +27,7 @@ Progress = Callable[[str], None]
 ALL_MECHANISMS = {**MECHANISMS, **PAPER_MECHANISMS}
 
 
+@sealed
 def release(
     table: object,
     *,

@@ -7,9 +7,7 @@ it never leaves this file: `shielded` swaps it for one that speaks of the stage 
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ import ibis
 import pyarrow as pa
 
 from ..errors import CrowdgramError, EngineFailure
+from .scratch import make_scratch
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -145,7 +144,7 @@ class DuckEngine(Engine):
     @classmethod
     def embedded(cls) -> DuckEngine:
         """A private in-memory database that spills, if it must, to a folder only this user can read."""
-        folder = tempfile.mkdtemp(prefix="crowdgram-")  # mode 0700
+        folder, remove = make_scratch()
         try:
             backend = ibis.duckdb.connect(
                 temp_directory=folder,
@@ -155,14 +154,14 @@ class DuckEngine(Engine):
             )
             backend.raw_sql("SET enable_progress_bar = false")  # it would print to standard output
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove()
             raise
 
         def dispose() -> None:
             try:
                 backend.disconnect()
             finally:
-                shutil.rmtree(folder, ignore_errors=True)
+                remove()
 
         return cls(backend, [dispose])
 

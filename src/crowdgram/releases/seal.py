@@ -1,0 +1,55 @@
+"""What an error takes along when it leaves a release: its message, and nothing that it came through."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from ..errors import CrowdgramError, EngineFailure
+
+__all__ = ["sealed"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def sealed(call: Callable[P, T]) -> Callable[P, T]:
+    """Let errors out of `call` without the frames and errors behind them.
+
+    A traceback holds the variables of every frame that it passed, exact sums among them, and error reporters print
+    them. So our errors start a new traceback here, with no cause and no context; an error that nobody foresaw, whose
+    message may quote rows, becomes an `EngineFailure` that says its kind only. What a caller's own `progress` raises is
+    passed on as it is.
+    """
+
+    @functools.wraps(call)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        callers: list[Exception] = []
+        progress: Any = kwargs.get("progress")
+        if callable(progress):
+
+            def watched(stage: str) -> None:
+                try:
+                    progress(stage)
+                except Exception as error:
+                    callers.append(error)
+                    raise
+
+            kwargs["progress"] = watched
+        left: Exception
+        try:
+            return call(*args, **kwargs)
+        except (CrowdgramError, ImportError) as error:
+            left = error
+        except Exception as error:
+            if any(error is one for one in callers):
+                raise
+            left = EngineFailure(
+                f"an unexpected {type(error).__name__} stopped the release; its message is withheld because it may "
+                "quote rows. Nothing was released. Please report it."
+            )
+        left.__cause__ = left.__context__ = left.__traceback__ = None
+        raise left
+
+    return run

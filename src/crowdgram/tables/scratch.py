@@ -1,0 +1,87 @@
+"""Scratch folders: where the embedded engine puts rows that do not fit into memory.
+
+What is in them is private, so that they are readable by their owner only and removed however a release ends. A process
+that is killed cannot do that; the next one does it. A folder in use holds a locked file, and the lock goes with the
+process: no process number is trusted, and no folder is touched whose lock is held, that lacks the file, or that is
+another user's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system: nothing is swept
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["make_scratch", "sweep"]
+
+PREFIX = "crowdgram-"
+LOCK = "in-use"
+
+
+def make_scratch() -> tuple[str, Callable[[], None]]:
+    """A new folder, and what removes it. Folders of processes that died are removed first."""
+    sweep()
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))  # mode 0700
+    try:
+        held = _lock(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+    def remove() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        if held is not None:
+            with contextlib.suppress(OSError):
+                os.close(held)
+
+    return str(folder), remove
+
+
+def sweep() -> None:
+    """Remove the scratch folders of this user whose process is gone."""
+    if fcntl is None:
+        return
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if _is_own(folder):
+                _remove_if_left(folder)
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a file in the folder for as long as this process, or a fork of it, lives."""
+    if fcntl is None:
+        return None
+    # Locked before it has its name, so that nobody finds it unlocked while we live.
+    draft = folder / f"{LOCK}.new"
+    held = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        draft.rename(folder / LOCK)
+    except BaseException:
+        os.close(held)
+        raise
+    return held
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether this is a real folder of this user that nobody else can read: what `make_scratch` makes."""
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o700
+
+
+def _remove_if_left(folder: Path) -> None:
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the owner lives
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)
