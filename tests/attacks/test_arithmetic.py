@@ -21,8 +21,8 @@ from crowdgram.mechanisms.profile import HISTOGRAM_UNIT
 from crowdgram.privacy.noise import MAX_SCALE, add_discrete_gaussian, add_discrete_laplace
 from crowdgram.tables import (
     MAX_BITS,
-    MAX_EXPONENT,
     MAX_RADIUS,
+    MAX_STRETCH,
     ROW_LIMIT,
     UNIT,
     Centre,
@@ -71,7 +71,7 @@ def test_the_order_of_rows_moves_a_float_sum_and_not_ours():
     users = {u: {i: int(n) for i, n in enumerate(rng.integers(1, 3000, 7))} for u in range(300)}
     shares = np.concatenate([[1 / sum(rows.values())] * len(rows) for rows in users.values()])
     assert len({float(np.cumsum(rng.permutation(shares))[-1]) for _ in range(20)}) > 1
-    centre = Centre(np.full(7, 2**20 // 7), np.arange(7), 20)
+    centre = Centre(np.full(7, 2**20 // 7), 2 ** np.arange(7), 20)
     seen = set()
     for _ in range(3):
         with DuckEngine.embedded() as engine:
@@ -118,7 +118,7 @@ def test_huge_counts_keep_the_bound(size):
             assert 0.99 * UNIT < change.sum() <= UNIT
             sampled = sampled_sum(with_user, "salt", cap) - sampled_sum(without, "salt", cap)
             assert np.abs(sampled).sum() <= UNIT
-        centre = Centre(np.array([2**23, 2**23]), np.array([0, 9]), MAX_BITS)
+        centre = Centre(np.array([2**23, 2**23]), np.array([1, MAX_STRETCH]), MAX_BITS)
         for norm in ("l1", "l2"):
             radius = MAX_RADIUS
             a, b = (distances(counts, centre, norm).sum(radius, 1).vector() for counts in (with_user, without))
@@ -144,7 +144,7 @@ def test_users_at_the_centre_whose_norm_cancels_keep_the_radius(norm, bits):
     """Counts that are m times the centre but for a row or two: ||g||^2 is what is left of terms 2^40 times as large."""
     items, rng = 8, np.random.default_rng(3)
     shares = rng.dirichlet(np.ones(items))
-    centre = Centre(np.floor(shares * 2**bits).astype(np.int64), rng.integers(0, MAX_EXPONENT + 1, items), bits)
+    centre = Centre(np.floor(shares * 2**bits).astype(np.int64), rng.integers(1, MAX_STRETCH + 1, items), bits)
     users = {}
     for user, rows in enumerate([64, 1000, 2**14, 2**19, 2**20 - 64] * 4):
         near = np.floor(shares * rows).astype(np.int64) + rng.integers(0, 2, items)
@@ -160,8 +160,8 @@ def test_users_at_the_centre_whose_norm_cancels_keep_the_radius(norm, bits):
                 moved = length(near.sum(radius, 1).vector(), norm)
                 assert moved <= (radius if norm == "l1" else radius**2)
     for user, rows in users.items():
-        m, C, e = sum(rows.values()), centre.coordinates.tolist(), centre.exponents.tolist()
-        exact = length([2 ** e[j] * (2**bits * rows.get(j, 0) - m * C[j]) for j in range(items)], norm)
+        m, C, s = sum(rows.values()), centre.coordinates.tolist(), centre.stretches.tolist()
+        exact = length([s[j] * (2**bits * rows.get(j, 0) - m * C[j]) for j in range(items)], norm)
         upper = Fraction(found[user])
         assert upper >= exact if norm == "l1" else upper**2 >= exact
 
@@ -170,7 +170,7 @@ def test_the_limits_of_size_hold_for_the_constants_as_they_are():
     """The table at the end of docs/proofs/bounded-sums.md, recomputed: nothing leaves 64 bits below 2^33 users."""
     people = 2**33 - 1
     top = 2**63
-    scale, coordinate = 2**MAX_EXPONENT, 2**MAX_BITS
+    scale, coordinate = MAX_STRETCH, 2**MAX_BITS
     assert UNIT * people < top
     assert HISTOGRAM_UNIT * people < top
     assert UNIT * ROW_LIMIT < 2**52  # sampled_sum's product, divided in doubles by some engines

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from crowdgram.audit import TWINS, attack
 from crowdgram.cli.app import app
-from crowdgram.mechanisms import MECHANISMS
+from crowdgram.releases.pipeline import ALL_MECHANISMS
 
 ARGUMENTS = ["audit", "--weight", "users", "--adjacency", "add-remove", "--runs", "6"]
 
@@ -30,7 +30,7 @@ def test_a_claim_that_stands():
 
 def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
     half = TWINS[0].broken
-    monkeypatch.setitem(MECHANISMS, "gaussian", half.mechanism)
+    monkeypatch.setitem(ALL_MECHANISMS, "gaussian", half.mechanism)
     assert attack(half, runs=6, pairs=TWINS[0].pairs).refuted is True
     result = run("--mechanism", "gaussian")
     assert result.exit_code == 1

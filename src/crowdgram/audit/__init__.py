@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from .attack import Case, Finding, attack, cases
+from .attack import ATTACKED, Case, Finding, attack, cases
 from .blackbox import attack_releases, attack_sampler
 from .pairs import Pair, pairs_for
 from .twins import TWINS, Twin
 
 __all__ = [
+    "ATTACKED",
     "TWINS",
     "Case",
     "Finding",

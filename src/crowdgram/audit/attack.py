@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from ..errors import InvalidArgument
-from ..mechanisms import MECHANISMS, PURE, Request, Weight
+from ..errors import AccuracyWarning, InvalidArgument
+from ..mechanisms import PURE, Request, Weight, check_mechanism
+from ..paper import check_paper
 from ..privacy import Adjacency, Guarantee
 from ..privacy.gaussian import gaussian_epsilon
+from ..releases.pipeline import ALL_MECHANISMS
 from .bounds import epsilon_from_losses
 from .lockstep import Mechanism, Path, follow, intercepted
 from .pairs import Pair, opened, pairs_for
 
-__all__ = ["Case", "Finding", "attack", "cases", "claimed"]
+__all__ = ["ATTACKED", "Case", "Finding", "attack", "cases", "claimed"]
+
+ATTACKED: dict[str, tuple[str, Literal["paper", "tight"] | None]] = {
+    **{name: (name, None) for name in ALL_MECHANISMS},
+    "paper-tight": ("paper", "tight"),
+}
+"""What can be attacked by name: every mechanism of a release, with the constants it is given."""
 
 PILOT = 4
 """Runs that choose the tilt; they take no part in the bound."""
@@ -31,10 +41,17 @@ class Case:
     mechanism: Mechanism
     weight: Weight
     claim: Guarantee
+    constants: Literal["paper", "tight"] | None = None
 
     @property
     def request(self) -> Request:
-        return Request(weight=self.weight, max_rows_per_user=None, rounds=None, report=lambda _: None)
+        return Request(
+            weight=self.weight,
+            max_rows_per_user=None,
+            rounds=None,
+            report=lambda _: None,
+            constants=self.constants,
+        )
 
 
 @dataclass(frozen=True)
@@ -66,12 +83,16 @@ def cases(
     adjacencies: Iterable[Adjacency] = tuple(Adjacency),
 ) -> Iterator[Case]:
     """Every mechanism with every weight and adjacency, or those that are named."""
-    for name in MECHANISMS if mechanisms is None else mechanisms:
-        if name not in MECHANISMS:
-            raise InvalidArgument(f"mechanism={name!r}: needs to be one of {', '.join(map(repr, MECHANISMS))}.")
+    for name in ATTACKED if mechanisms is None else mechanisms:
+        if name not in ATTACKED:
+            raise InvalidArgument(f"mechanism={name!r}: needs to be one of {', '.join(map(repr, ATTACKED))}.")
+        mechanism, constants = ATTACKED[name]
         for weight in weights:
+            check_mechanism(mechanism, weight, delta, None, None, known=ALL_MECHANISMS)
+            check_paper(mechanism, delta, constants, None)
             for adjacency in adjacencies:
-                yield Case(name, MECHANISMS[name], weight, claimed(name, Guarantee(epsilon, delta, adjacency)))
+                claim = claimed(mechanism, Guarantee(epsilon, delta, adjacency))
+                yield Case(name, ALL_MECHANISMS[mechanism], weight, claim, constants)
 
 
 def claimed(name: str, guarantee: Guarantee) -> Guarantee:
@@ -102,7 +123,8 @@ def attack(
     best, where, how = 0.0, chosen[0].name, "nothing found"
     for pair in chosen:
         progress(pair.name)
-        with opened(pair) as (first, second), intercepted():
+        with opened(pair) as (first, second), intercepted(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", AccuracyWarning)
             for tables in ((first, second), (second, first)):
                 tilt = _tilt(case, [follow(case.mechanism, tables, case.claim, case.request) for _ in range(pilot)])
                 paths = [follow(case.mechanism, tables, case.claim, case.request, tilt) for _ in range(runs)]

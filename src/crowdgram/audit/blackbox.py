@@ -6,12 +6,14 @@ statistic and its threshold are learned on the first half of the runs; the rates
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import AccuracyWarning
 from ..mechanisms import Estimate
 from ..privacy import Guarantee, Spending, add_discrete_gaussian, add_discrete_laplace
 from ..privacy.accounting import gaussian_sigma, laplace_scale
@@ -39,7 +41,8 @@ def attack_releases(
     best, where = 0.0, chosen[0].name
     for pair in chosen:
         progress(pair.name)
-        with opened(pair) as tables:
+        with opened(pair) as tables, warnings.catch_warnings():
+            warnings.simplefilter("ignore", AccuracyWarning)
             seen = [
                 np.array([_features(case.mechanism(t, Spending(case.claim), case.request)) for _ in range(runs)])
                 for t in tables

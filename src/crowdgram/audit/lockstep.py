@@ -195,8 +195,7 @@ class _Door:
     def choose_each(self, scores: Integers, scale: float) -> Integers:
         run = getattr(_here, "run", None)
         if run is None:
-            chosen: Integers = noise.choose_each(scores, scale)  # type: ignore[attr-defined,unused-ignore]
-            return chosen
+            return noise.choose_each(scores, scale)
         rows = tuple(tuple(row) for row in scores.tolist())
         return np.array(run.ask(_Asked("choice", rows, float(scale))), dtype=np.int64)
 

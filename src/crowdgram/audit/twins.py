@@ -85,12 +85,17 @@ def unpaid_centre(counts: Counts, spending: Spending, _: Request) -> Estimate:
 
 def commonest(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """The commonest item, by the exponential mechanism: P[i] proportional to exp(epsilon S_i / 2)."""
-    return _choose(counts, spending, scale=2 / spending.guarantee.epsilon)
+    epsilon = spending.guarantee.epsilon
+    chosen, _event = spending.choose("the commonest item", l1_sum(counts, 1), sensitivity=UNIT, epsilon=epsilon)
+    return _estimate(np.eye(counts.items)[chosen])
 
 
 def printed_exponential(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """As `commonest`, by the formula as the paper prints it: P[i] proportional to exp(S_i / (2 epsilon))."""
-    return _choose(counts, spending, scale=2 * spending.guarantee.epsilon)
+    epsilon = spending.guarantee.epsilon
+    spending._spend(ExponentialEvent("the commonest item", epsilon, counts.items))
+    chosen = door().choose_each(l1_sum(counts, 1).reshape(1, -1), 2 * epsilon * UNIT)
+    return _estimate(np.eye(counts.items)[int(chosen[0])])
 
 
 def float_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
@@ -114,20 +119,13 @@ def whole_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
 
 def _around(counts: Counts, spending: Spending, centre: npt.NDArray[np.float64], *, non_negative: bool) -> Estimate:
     coordinates = np.floor(centre * 2**BITS).astype(np.int64)
-    against = Centre(coordinates, np.zeros(counts.items, dtype=np.int64), BITS)
+    against = Centre(coordinates, np.ones(counts.items, dtype=np.int64), BITS)
     measured = distances(counts, against, "l2")
     sums = measured.sum(RADIUS, 1)
     measured.drop()
     mu = spending.remaining_mu(counts.items)
     noisy, _ = spending.gaussian("deviations", sums.vector(), bound=RADIUS, mu=mu, non_negative=non_negative)
     return _estimate(coordinates / 2**BITS + noisy / 2.0 ** (BITS + 40))
-
-
-def _choose(counts: Counts, spending: Spending, scale: float) -> Estimate:
-    spending._spend(ExponentialEvent("the commonest item", spending.guarantee.epsilon, counts.items))
-    scores = l1_sum(counts, 1)
-    chosen = door().choose_each(scores.reshape(1, -1), scale * UNIT)
-    return _estimate(np.eye(counts.items)[int(chosen[0])])
 
 
 def _plain(spending: Spending, sums: Integers) -> Estimate:
