@@ -49,6 +49,7 @@ def sealed(call: Callable[P, T]) -> Callable[P, T]:
                 f"an unexpected {type(error).__name__} stopped the release; its message is withheld because it may "
                 "quote rows. Nothing was released. Please report it."
             )
+        del args, kwargs  # the table itself, where it is a frame: it is the caller's, and in the caller's frames
         left.__cause__ = left.__context__ = left.__traceback__ = None
         raise left
 

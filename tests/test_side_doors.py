@@ -1,0 +1,347 @@
+"""Side doors: logs, errors and what hangs on them, scratch folders, saved files, forks and threads."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import crowdgram
+from crowdgram.errors import CrowdgramError, EngineFailure
+from crowdgram.privacy import add_discrete_gaussian, add_discrete_laplace, fresh_salt
+from crowdgram.releases import pipeline
+from crowdgram.tables.engine import DuckEngine
+from crowdgram.tables.scratch import LOCK, make_scratch, sweep
+
+SECRET = "zebra-4711"
+USERS, ROWS = 1237, 7421
+DOMAIN = ["apple", "pear"]
+
+
+def table():
+    """1237 users, one of them and one item secret; 7421 rows."""
+    users = [f"user-{j % USERS}" if j % USERS else SECRET for j in range(ROWS)]
+    items = [DOMAIN[j % 2] if j % 5 else SECRET for j in range(ROWS)]
+    return pa.table({"who": users, "what": items})
+
+
+def release(source, **changes):
+    arguments = {"user": "who", "item": "what", "epsilon": 1.0, "delta": 1e-6, "domain": DOMAIN}
+    return crowdgram.release(source, **(arguments | changes))
+
+
+def write(folder, kind):
+    path = folder / f"t.{kind}"
+    if kind == "parquet":
+        pa.parquet.write_table(table(), path)
+    elif kind == "csv":
+        path.write_text("who,what\n" + "".join(f"{r['who']},{r['what']}\n" for r in table().to_pylist()))
+    else:
+        path.write_text("".join(json.dumps(r) + "\n" for r in table().to_pylist()))
+    return path
+
+
+# Logs, warnings and output
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "arrow", "pandas"])
+def test_nothing_private_is_logged_warned_or_printed(kind, tmp_path, caplog, capfd):
+    source = {"arrow": table, "pandas": lambda: table().to_pandas()}.get(kind, lambda: write(tmp_path, kind))()
+    with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        release(source)
+    printed = "".join(capfd.readouterr())
+    said = caplog.text + printed + "".join(str(one.message) for one in caught)
+    assert SECRET not in said
+    assert str(ROWS) not in said
+    assert str(USERS) not in said
+
+
+# Errors
+
+
+def all_that_hangs_on(error):
+    """Everything that an error reporter would find: messages, notes, causes, contexts, and variables of every frame
+    outside this file.
+    """
+    found, seen, todo = [], set(), [error]
+    while todo:
+        one = todo.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        found += [str(one), repr(one.args), *getattr(one, "__notes__", [])]
+        todo += [one.__cause__, one.__context__]
+        for frame, _ in traceback.walk_tb(one.__traceback__):
+            if frame.f_code.co_filename != __file__:
+                found += [repr(value) for value in frame.f_locals.values()]
+    return "\n".join(found)
+
+
+def fails_late(kind):
+    """A mechanism that reads the table and then fails with what it saw in its hands."""
+
+    def mechanism(counts, spending, request):
+        cells = counts.engine.fetch(counts.users, "testing").to_pydict()
+        everyone = f"{SECRET}: {cells}"
+        error = kind(everyone)
+        error.add_note(everyone)
+        raise error from ValueError(everyone)
+
+    return mechanism
+
+
+def test_the_search_below_finds_what_is_there():
+    with pytest.raises(ValueError) as caught:
+        pipeline.release.__wrapped__(table(), user="who", item="what", epsilon=1.0, domain=[SECRET, SECRET])
+    assert SECRET in all_that_hangs_on(caught.value)
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyError, MemoryError, IndexError, ArithmeticError, RecursionError])
+def test_an_error_nobody_foresaw_takes_nothing_along(kind, monkeypatch):
+    monkeypatch.setitem(pipeline.ALL_MECHANISMS, "laplace", fails_late(kind))
+    with pytest.raises(EngineFailure) as caught:
+        release(table(), mechanism="laplace", delta=0.0)
+    hanging = all_that_hangs_on(caught.value)
+    assert SECRET not in hanging
+    assert kind.__name__ in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_our_own_errors_leave_their_frames_behind(monkeypatch):
+    def overspends(counts, spending, request):
+        everyone = counts.engine.fetch(counts.users, "testing").to_pydict()
+        assert everyone
+        spending.laplace("too much", np.zeros(1, dtype=np.int64), bound=1, epsilon=5.0)
+
+    monkeypatch.setitem(pipeline.ALL_MECHANISMS, "laplace", overspends)
+    with pytest.raises(CrowdgramError, match="This is a bug") as caught:
+        release(table(), mechanism="laplace", delta=0.0)
+    assert SECRET not in all_that_hangs_on(caught.value)
+
+
+def test_what_a_callers_own_progress_raises_is_passed_on():
+    class Mine(Exception):
+        pass
+
+    def stop(stage):
+        if stage == "estimating":
+            raise Mine("stop")
+
+    with pytest.raises(Mine, match="stop"):
+        release(table(), progress=stop)
+
+
+# What is saved
+
+
+def test_a_saved_release_holds_nothing_but_what_was_released(tmp_path):
+    source = write(tmp_path, "parquet")
+    made = release(source)
+    made.save(tmp_path / "r.json")
+    text = (tmp_path / "r.json").read_text()
+    for private in (SECRET, str(USERS), str(ROWS), str(tmp_path), "t.parquet", os.uname().nodename):
+        assert private not in text
+    document = json.loads(text)
+    assert document["items"] == DOMAIN
+    # Everything that is not a figure of the estimate follows from public arguments and noisy values.
+    known = {"items", "branch", "rounds", "max_rows_per_user"}
+    assert set(document["parameters"]) <= known
+
+
+# Scratch folders
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+HOLDS = """
+import sys, time
+from crowdgram.cli import main
+from crowdgram.tables.engine import DuckEngine
+import crowdgram.cli.app as app
+def hold(*arguments, **options):
+    with DuckEngine.embedded() as engine:
+        engine.backend.raw_sql("SET memory_limit = '40MB'")
+        engine.backend.raw_sql("CREATE TEMP TABLE t AS SELECT 'zebra-4711-' || i AS x FROM range(2000000) r(i)")
+        print("ready", flush=True)
+        time.sleep(60)
+app.app = hold
+main()
+"""
+
+
+def holding(folder):
+    """A process that has spilled rows to its scratch folder and goes on working."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLDS], stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(folder)}, text=True
+    )
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+def test_what_a_killed_process_leaves_is_swept_by_the_next_and_a_live_ones_is_not(scratch):
+    child = holding(scratch)
+    [left] = scratch.iterdir()
+    spilled = [one for one in left.iterdir() if one.name != LOCK]
+    assert spilled  # or this test shows nothing
+    assert left.stat().st_mode & 0o777 == 0o700
+    sweep()
+    assert left.exists()  # its process lives
+    child.kill()
+    child.wait()
+    assert left.exists()
+    release(table(), mechanism="laplace")
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_process_that_is_asked_to_end_cleans_up(scratch, number):
+    child = holding(scratch)
+    child.send_signal(number)
+    assert child.wait(30) != 0
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_sweep_touches_nothing_else(scratch, tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir(mode=0o700)
+    (precious / LOCK).touch()
+    (scratch / "crowdgram-link").symlink_to(precious)
+    (scratch / "crowdgram-file").touch()
+    (scratch / "crowdgram-old").mkdir(mode=0o700)  # no lock file: not known to be left
+    shared = scratch / "crowdgram-shared"
+    shared.mkdir()
+    shared.chmod(0o755)
+    (shared / LOCK).touch()
+    inside = scratch / "crowdgram-trap"
+    inside.mkdir(mode=0o700)
+    (inside / LOCK).symlink_to(precious / LOCK)
+    before = sorted(scratch.iterdir())
+    sweep()
+    assert sorted(scratch.iterdir()) == before
+    assert (precious / LOCK).exists()
+    left = scratch / "crowdgram-left"
+    left.mkdir(mode=0o700)
+    (left / LOCK).touch()
+    sweep()
+    assert not left.exists()
+
+
+def test_scratch_folders_of_this_process_are_kept_until_removed(scratch):
+    folder, remove = make_scratch()
+    _, remove_other = make_scratch()  # sweeps
+    assert os.path.isdir(folder)
+    remove()
+    assert not os.path.isdir(folder)
+    remove_other()
+    assert list(scratch.iterdir()) == []
+    with DuckEngine.embedded():
+        assert len(list(scratch.iterdir())) == 1
+    assert list(scratch.iterdir()) == []
+
+
+# Randomness after a fork and in threads
+
+
+def in_forks(draw, forks=4):
+    """What `draw` returns in each of several forks of this process, and in the process itself afterwards."""
+    pipes = []
+    for _ in range(forks):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(write, json.dumps(draw()).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        pipes.append((child, read))
+    results = []
+    for child, read in pipes:
+        with os.fdopen(read, "rb") as pipe:
+            results.append(json.loads(pipe.read()))
+        os.waitpid(child, 0)
+    return [*results, draw()]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: add_discrete_laplace(np.zeros(8, dtype=np.int64), 2.0**40).tolist(),
+        lambda: add_discrete_gaussian(np.zeros(8, dtype=np.int64), 2.0**40).tolist(),
+        lambda: [fresh_salt()],
+    ],
+)
+def test_forks_and_their_parent_draw_differently(draw):
+    """Eight draws at scale 2^40 agree by chance with probability below 2^-300."""
+    draw()  # the sampler is loaded and has been used before the fork
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking a process with threads
+        results = in_forks(draw)
+    flat = [value for result in results for value in result]
+    assert len(set(flat)) == len(flat)
+
+
+def test_threads_never_share_a_draw():
+    """8000 draws at scale 2^56: two equal ones have chance below 1e-9."""
+    found, start = [], threading.Barrier(8)
+
+    def work():
+        start.wait()
+        for _ in range(10):
+            found.extend(add_discrete_laplace(np.zeros(100, dtype=np.int64), 2.0**56).tolist())
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8000
+    assert len(set(found)) == len(found)
+
+
+def test_releases_in_threads_do_not_disturb_each_other():
+    results, errors = [], []
+
+    def work():
+        try:
+            results.append(release(table(), mechanism="laplace").probabilities.tolist())
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+    assert len({tuple(result) for result in results}) == 4
+
+
+def test_stages_are_the_same_for_all_tables():
+    def stages(source):
+        seen = []
+        release(source, mechanism="laplace", progress=seen.append)
+        return seen
+
+    assert stages(table()) == stages(table().slice(0, 0))
