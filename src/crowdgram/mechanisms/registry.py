@@ -45,9 +45,9 @@ def check_mechanism(
 
     With weight "users" a row cap is accepted and not needed: every user weighs the same, however many rows they have.
     """
-    if mechanism not in known:
+    if not isinstance(mechanism, str) or mechanism not in known:
         raise InvalidArgument(f"mechanism={mechanism!r}: needs to be one of {', '.join(map(repr, known))}.")
-    if weight not in ("rows", "users"):
+    if not isinstance(weight, str) or weight not in ("rows", "users"):
         raise InvalidArgument(
             f"weight={weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user)."
         )

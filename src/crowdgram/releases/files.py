@@ -116,6 +116,8 @@ def _check_shape(release: Release) -> None:
         values = getattr(release, name)
         if values.ndim != 1 or not np.all(np.isfinite(values)) or np.any(values < 0):
             raise InvalidArgument(f"its {name} need to be finite numbers of at least 0")
+    if np.any(release.lower > release.probabilities + 1e-9) or np.any(release.upper < release.probabilities - 1e-9):
+        raise InvalidArgument("its intervals need to hold its probabilities")
     if abs(float(release.probabilities.sum()) - 1) > 1e-6:
         raise InvalidArgument("its probabilities need to sum to 1")
     if release.weight not in ("rows", "users"):

@@ -109,8 +109,8 @@ def _from_file(path: str, column: str | None, item: str) -> list[Any]:
 
 def _convert(value: object, item_type: dt.DataType) -> Item:
     """`value` in the item column's type, or an error that names both."""
-    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
-        number = value.__index__()
+    number = _whole(value)
+    if number is not None:
         return _fitting(number, item_type) if isinstance(item_type, dt.Integer) else str(number)
     if isinstance(value, str):
         if not isinstance(item_type, dt.Integer):
@@ -119,6 +119,16 @@ def _convert(value: object, item_type: dt.DataType) -> Item:
             return _fitting(int(value), item_type)
     kind = "integers" if isinstance(item_type, dt.Integer) else "strings"
     raise InvalidDomain(f"domain holds {value!r} ({type(value).__name__}): the item column holds {kind}.")
+
+
+def _whole(value: object) -> int | None:
+    """`value` as an integer, if it is one. Arrays have the method too, and refuse."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return value.__index__()
+    except TypeError:
+        return None
 
 
 def _plain_text(value: str) -> str:

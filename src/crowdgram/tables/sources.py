@@ -14,7 +14,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ibis
@@ -148,9 +147,13 @@ def _open_arrow(data: Any) -> tuple[Engine, ir.Table]:
     engine = DuckEngine.embedded()
     try:
         return engine, engine.register(data)
+    except Exception:  # noqa: BLE001 (of a type that the engine does not know)
+        engine.close()
     except BaseException:
         engine.close()
         raise
+    kinds = ", ".join(sorted({str(field.type) for field in data.schema}))
+    raise InvalidTable(f"the table has columns of the types {kinds}, not all of which can be read. Cast them first.")
 
 
 def _from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
@@ -200,14 +203,14 @@ def _open_spark(frame: Any, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
 def _open_files(path: str, columns: Sequence[str], *, public: bool = False) -> tuple[Engine, ir.Table]:
     suffix = next((s for s in sorted(SUFFIXES, key=len, reverse=True) if path.lower().endswith(s)), None)
     if suffix is None:
-        if Path(path).is_dir():
+        if os.path.isdir(path):
             raise UnreadableSource(
                 f"{path!r} is a folder. Give a glob of its files, such as {path.rstrip('/') + '/*.parquet'!r}."
             )
         raise UnreadableSource(
             f"{path!r}: unknown kind of file; needs a name that ends in one of {', '.join(SUFFIXES)}."
         )
-    paths = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))
+    paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
     if not paths:
         raise UnreadableSource(f"{path!r}: no such file, and no file matches it as a glob. Check the path.")
     for one in paths:

@@ -1,0 +1,57 @@
+"""A few thousand odd inputs: a valid release or a clear error. `python bench/fuzz.py` makes more of them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from crowdgram.errors import InvalidTable
+
+BENCH = Path(__file__).parents[1] / "bench"
+CASES = {"arguments": 800, "domains": 800, "saved": 1200, "csv": 60, "json": 40, "parquet": 40, "schemas": 60}
+
+
+@pytest.fixture(scope="module")
+def fuzz():
+    sys.path.insert(0, str(BENCH))
+    try:
+        yield importlib.import_module("fuzz")
+    finally:
+        sys.path.remove(str(BENCH))
+        for name in ("fuzz", "hostile"):
+            sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_odd_input_ends_in_a_release_or_a_clear_error(fuzz, kind, tmp_path):
+    ended = Counter(fuzz.run(kind, 7, number, tmp_path) or "release" for number in range(CASES[kind]))
+    assert ended["release"] > 0  # some get through, or nothing behind the first check was tried
+    assert ended["release"] < CASES[kind]
+
+
+def test_every_kind_is_run(fuzz):
+    assert set(CASES) == set(fuzz.KINDS)
+
+
+def test_what_is_neither_is_seen(fuzz, tmp_path, monkeypatch):
+    def crash(rng, folder):
+        raise KeyError("oops")
+
+    def hang(rng, folder):
+        while True:
+            pass
+
+    def refuse(rng, folder):
+        raise InvalidTable("a message")
+
+    monkeypatch.setattr(fuzz, "TIMEOUT", 1)
+    monkeypatch.setattr(fuzz, "KINDS", {"crash": crash, "hang": hang, "refuse": refuse})
+    with pytest.raises(AssertionError, match="oops"):
+        fuzz.run("crash", 0, 0, tmp_path)
+    with pytest.raises(AssertionError, match="still running"):
+        fuzz.run("hang", 0, 0, tmp_path)
+    assert fuzz.run("refuse", 0, 0, tmp_path) == "InvalidTable"
