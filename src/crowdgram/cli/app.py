@@ -234,10 +234,11 @@ def synth(
 ) -> None:
     """Write a synthetic table, for trying things out."""
     from ..synth import Crowd
+    from .display import printable
 
     crowd = Crowd(users=users, rows=rows, items=items, zipf=zipf, tail=tail, differ=differ, seed=seed, strings=strings)
     written = crowd.write(output, truth=truth, domain=domain)
-    typer.echo(f"Wrote {written} rows of {users} users to {output}.")
+    typer.echo(f"Wrote {written} rows of {users} users to {printable(str(output))}.")
 
 
 ledger_app = typer.Typer(help="Keep a data set's budget in a file.", no_args_is_help=True, rich_markup_mode=None)

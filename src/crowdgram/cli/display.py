@@ -5,7 +5,6 @@ Stages speak of what is being done, never of sizes or times: both depend on the 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from types import TracebackType
 
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from ..releases import Release
 from ..releases.release import Item
+from ..releases.text import printable
 
 __all__ = ["Stages", "printable", "show_release"]
 
@@ -85,11 +85,3 @@ def show_release(console: Console, release: Release, n: int, truth: Mapping[Item
     )
     sentence = printable(release.guarantee.sentence())
     console.print(sentence, markup=False, highlight=False, soft_wrap=not console.is_terminal)
-
-
-def printable(text: str) -> str:
-    """`text` without what could steer a terminal: control, format and surrogate characters become visible escapes."""
-    return "".join(
-        char.encode("unicode_escape").decode() if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") else char
-        for char in text
-    )

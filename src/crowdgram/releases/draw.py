@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import MissingDependency
 from .release import Item, Release
+from .text import printable
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -53,14 +54,13 @@ def plot(
             ms=3.5,
             label="truth (public here)",
         )
-    # "$" would start a formula in matplotlib, and a formula can fail to parse.
-    ax.set_yticks(places, [_short(_one_line(str(one.item))).replace("$", r"\$") for one in shown])
+    ax.set_yticks(places, [_label(str(one.item)) for one in shown])
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel("probability")
     g = release.guarantee
     promise = f"epsilon={g.epsilon:g}" + (f", delta={g.delta:g}" if g.delta else "")
-    ax.set_title(f"{_question(release)} ({release.mechanism}, {promise}, {g.adjacency.value})", fontsize=10)
+    ax.set_title(f"{_question(release)} ({_label(release.mechanism)}, {promise}, {g.adjacency.value})", fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, loc="lower right")
     return ax
@@ -71,22 +71,27 @@ def to_html(release: Release) -> str:
     shown = release.top(_SHOWN_IN_HTML)
     widest = max((one.upper for one in shown), default=1.0) or 1.0
     rows = "".join(
-        f"<tr><td style='text-align:left'>{html.escape(_short(str(one.item)))}</td><td>{one.probability:.4f}</td>"
-        f"<td>{one.lower:.4f} to {one.upper:.4f}</td><td style='text-align:left'>"
+        f"<tr><td style='text-align:left'>{html.escape(printable(_short(str(one.item))))}</td>"
+        f"<td>{one.probability:.4f}</td><td>{one.lower:.4f} to {one.upper:.4f}</td><td style='text-align:left'>"
         "<div style='background:#9ecae1;height:0.9em;"
         f"width:{160 * one.probability / widest:.0f}px'></div></td></tr>"
         for one in shown
     )
     more = f"<p>and {len(release) - len(shown)} more items</p>" if len(release) > len(shown) else ""
     return (
-        f"<div><p><b>{html.escape(_question(release))}</b>, released by {html.escape(release.mechanism)}. "
-        f"{html.escape(release.guarantee.sentence())}</p><table><thead><tr><th>item</th><th>probability</th>"
+        f"<div><p><b>{html.escape(_question(release))}</b>, released by {html.escape(printable(release.mechanism))}. "
+        f"{html.escape(printable(release.guarantee.sentence()))}</p><table><thead><tr><th>item</th><th>probability</th>"
         f"<th>{release.confidence:.0%} interval</th><th></th></tr></thead><tbody>{rows}</tbody></table>{more}</div>"
     )
 
 
 def _question(release: Release) -> str:
     return "Share of all rows by item" if release.weight == "rows" else "Average user's share by item"
+
+
+def _label(name: str) -> str:
+    """A name as a picture may show it. "$" would start a formula in matplotlib, and a formula can fail to parse."""
+    return _short(_one_line(name)).replace("$", r"\$")
 
 
 def _one_line(text: str) -> str:

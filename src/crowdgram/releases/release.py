@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidArgument, MissingDependency
 from ..privacy import Event, Guarantee, to_dp_event
+from .text import printable
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -168,7 +169,7 @@ class Release:
     def __repr__(self) -> str:
         g = self.guarantee
         return (
-            f"<Release of {len(self)} items by {self.mechanism}, weight={self.weight!r}, "
+            f"<Release of {len(self)} items by {printable(self.mechanism)}, weight={self.weight!r}, "
             f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.adjacency.value}>"
         )
 

@@ -1,0 +1,175 @@
+"""Names that others chose reach a terminal, a page, a picture and files: none of them is taken for an instruction."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import re
+import unicodedata
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import crowdgram
+from crowdgram.cli.app import app
+from crowdgram.cli.display import show_release
+from crowdgram.privacy import Guarantee, LaplaceEvent
+from crowdgram.releases import Release
+from crowdgram.releases.text import guarded_cell, printable, unguarded_cell
+
+BENCH = Path(__file__).parents[1] / "bench"
+spec = importlib.util.spec_from_file_location("hostile", BENCH / "hostile.py")
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+HOSTILE = module.HOSTILE
+
+STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+EXPECTED_TAGS = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td"}
+
+
+def made(items=HOSTILE, **changes):
+    k = len(items)
+    p = np.full(k, 1 / k)
+    fields = {
+        "items": tuple(items),
+        "probabilities": p,
+        "standard_errors": p,
+        "lower": np.zeros(k),
+        "upper": np.ones(k),
+        "confidence": 0.95,
+        "predicted_l1_error": 0.1,
+        "guarantee": Guarantee(1.0),
+        "events": (LaplaceEvent("counts", 1, 1.0, k),),
+        "mechanism": "laplace",
+        "weight": "rows",
+    }
+    return Release(**(fields | changes))
+
+
+def steering(text):
+    """What in a text could steer a terminal, but for line breaks."""
+    return [char for char in text if char != "\n" and unicodedata.category(char) in STEERING]
+
+
+class Page(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes, self.names, self.comments = set(), set(), [], []
+        self._open = []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attributes)
+        self._open.append(tag)
+        if tag == "tr":
+            self.names.append("")
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        self.names and self._open and self._open[-1] == "td" and self.names.__setitem__(-1, self.names[-1] or data)
+
+    def handle_comment(self, data):
+        self.comments.append(data)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_page_holds_names_as_text(name):
+    page = Page()
+    page.feed(made([name, "plain"])._repr_html_())
+    page.close()
+    assert page.tags <= EXPECTED_TAGS
+    assert page.attributes <= {"style"}
+    assert page.comments == []
+    assert len(page.names) == 3  # the heading and two items
+    shown = name if len(name) <= 40 else name[:39] + "…"
+    assert page.names[1] == printable(shown)
+    assert not steering(page.names[1])
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_page_holds_a_mechanisms_name_as_text(name):
+    page = Page()
+    page.feed(made(["a"], mechanism=name, guarantee=Guarantee(1.0, unit=f"user{name}"))._repr_html_())
+    assert page.tags <= EXPECTED_TAGS
+    assert page.attributes <= {"style"}
+    assert page.comments == []
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_is_not_steered(terminal):
+    for name in HOSTILE:
+        out = io.StringIO()
+        console = Console(file=out, force_terminal=terminal, width=200, color_system=None, legacy_windows=False)
+        show_release(console, made([name, "plain"], mechanism=name, parameters={name: name}), 10)
+        assert not steering(out.getvalue()), name
+        if len(name) < 30 and printable(name) == name.strip():
+            assert name in out.getvalue()  # markup is shown, not obeyed
+        assert not steering(repr(made(["a"], mechanism=name)))
+
+
+def test_the_command_line_quotes_nothing_that_steers(tmp_path):
+    runner = CliRunner()
+    for name in HOSTILE:
+        if "\x00" in name:
+            continue
+        out = str(tmp_path / "r.json")
+        usual = ["--user", name, "--item", "i", "--epsilon", "1", "--domain", name, "-o", out]
+        result = runner.invoke(app, ["release", f"{name}.csv", *usual])
+        assert result.exit_code == 2, name
+        assert not steering(result.stderr), name
+        shown = runner.invoke(app, ["show", str(tmp_path / "missing") + name.replace("/", "")])
+        assert shown.exit_code == 2
+        assert not steering(shown.stderr)
+
+
+def test_a_saved_file_that_steers_is_shown_harmless(tmp_path):
+    path = tmp_path / "r.json"
+    made(HOSTILE).save(path)
+    document = json.loads(path.read_text())
+    for name in HOSTILE:
+        document["mechanism"] = name
+        document["parameters"] = {name: name}
+        path.write_text(json.dumps(document))
+        result = CliRunner().invoke(app, ["show", str(path), "--top", "200"])
+        assert result.exit_code == 0
+        assert not steering(result.stdout)
+
+
+def test_json_holds_names_exactly(tmp_path):
+    path = tmp_path / "r.json"
+    made(HOSTILE).save(path)
+    assert crowdgram.load(path).items == HOSTILE
+    assert made(HOSTILE).to_arrow().column("item").to_pylist() == list(HOSTILE)
+
+
+def test_a_picture_can_be_drawn_of_every_name():
+    pytest.importorskip("matplotlib")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
+        axes = made(HOSTILE, mechanism="$x^2$ $\\frac{").plot(n=len(HOSTILE))
+        axes.figure.savefig(io.BytesIO(), dpi=20)
+    labels = [label.get_text() for label in axes.get_yticklabels()] + [axes.get_title()]
+    for label in labels:
+        assert not steering(label)
+        assert not re.search(r"(?<!\\)\$", label)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_cells_are_no_formulas_and_can_be_read_back(name):
+    cell = guarded_cell(name)
+    assert not cell.startswith(tuple("=+-@\t\r\n＝＋－＠"))
+    assert unguarded_cell(cell) == name
+
+
+def test_plain_cells_stay_as_they_are():
+    for name in ("apple", "", "1", "a=b", " x", "Ärger"):
+        assert guarded_cell(name) == name
