@@ -1,4 +1,4 @@
-# make setup | demo | test | check | bench | bench-accuracy | kills | clean
+# make setup | demo | test | check | bench | bench-accuracy | kills | audit | fuzz | clean
 # A machine needs Python 3.11 to 3.13, git and make; Spark's tests also need Java 17 and are skipped, with the reason, without it.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: setup demo test check format bench bench-accuracy kills clean
+.PHONY: setup demo test check format bench bench-accuracy kills audit fuzz clean
 
 setup: $(READY)
 
@@ -45,6 +45,13 @@ bench-accuracy: setup
 
 kills: setup
 	$(BIN)/python bench/kills.py --kills 200
+
+# Every mechanism under attack; minutes. Odd input: a release or a clear error, never anything else.
+audit: setup
+	$(BIN)/crowdgram audit --all --twins --runs 10
+
+fuzz: setup
+	$(BIN)/python bench/fuzz.py --cases $(or $(CASES),20000)
 
 clean:
 	rm -rf $(VENV) demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

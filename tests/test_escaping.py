@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import io
 import json
@@ -20,7 +21,7 @@ import crowdgram
 from crowdgram.cli.app import app
 from crowdgram.cli.display import show_release
 from crowdgram.privacy import Guarantee, LaplaceEvent
-from crowdgram.releases import Release
+from crowdgram.releases import Release, write_csv
 from crowdgram.releases.text import guarded_cell, printable, unguarded_cell
 
 BENCH = Path(__file__).parents[1] / "bench"
@@ -29,6 +30,7 @@ module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 HOSTILE = module.HOSTILE
 
+FORMULAS = tuple("=+-@\t\r\n＝＋－＠")
 STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 EXPECTED_TAGS = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td"}
 
@@ -166,8 +168,20 @@ def test_a_picture_can_be_drawn_of_every_name():
 @pytest.mark.parametrize("name", HOSTILE)
 def test_cells_are_no_formulas_and_can_be_read_back(name):
     cell = guarded_cell(name)
-    assert not cell.startswith(tuple("=+-@\t\r\n＝＋－＠"))
+    assert not cell.startswith(FORMULAS)
     assert unguarded_cell(cell) == name
+
+
+def test_csv_has_no_formulas_and_can_be_read_back(tmp_path):
+    write_csv(made(HOSTILE), tmp_path / "r.csv")
+    with open(tmp_path / "r.csv", newline="", encoding="utf-8") as file:
+        lines = list(csv.reader(file))
+    assert lines[0] == ["item", "probability", "standard_error", "lower", "upper"]
+    cells = [line[0] for line in lines[1:]]
+    assert [unguarded_cell(cell) for cell in cells] == list(HOSTILE)
+    assert not [cell for cell in cells if cell.startswith(FORMULAS)]
+    write_csv(made([-1, 2]), tmp_path / "n.csv")
+    assert (tmp_path / "n.csv").read_text().splitlines()[1].startswith("-1,")  # a number is a number
 
 
 def test_plain_cells_stay_as_they_are():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .budgets import largest_epsilon, recover
-from .files import load, save, write_whole
+from .files import load, save, write_csv, write_whole
 from .pipeline import release
 from .release import ItemEstimate, Release
 
-__all__ = ["ItemEstimate", "Release", "largest_epsilon", "load", "recover", "release", "save", "write_whole"]
+__all__ = ["ItemEstimate", "Release", "largest_epsilon", "load", "recover", "release", "save", "write_csv", "write_whole"]

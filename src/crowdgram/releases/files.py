@@ -14,8 +14,9 @@ import numpy as np
 from ..errors import CrowdgramError, InvalidArgument, UnreadableSource, UnwritableTarget
 from ..privacy import Guarantee, event_from_dict, event_to_dict
 from .release import Release
+from .text import guarded_cell
 
-__all__ = ["SCHEMA_VERSION", "load", "parse", "save", "to_document", "to_text", "write_whole"]
+__all__ = ["SCHEMA_VERSION", "load", "parse", "save", "to_document", "to_text", "write_csv", "write_whole"]
 
 SCHEMA_VERSION = 1
 _ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
@@ -48,6 +49,27 @@ def to_text(release: Release) -> str:
 def save(release: Release, path: str | os.PathLike[str]) -> None:
     """Write `release` to `path`."""
     write_whole(path, to_text(release))
+
+
+def write_csv(release: Release, path: str | os.PathLike[str]) -> None:
+    """Write the distribution as CSV, a line for each item, whole or not at all.
+
+    A spreadsheet takes some texts for formulas: those have a quote before them (`guarded_cell`). JSON and frames hold
+    names exactly.
+    """
+    import io
+
+    import pyarrow as pa
+    from pyarrow import csv
+
+    table = release.to_arrow()
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            cells = [guarded_cell(text) for text in table.column(place).to_pylist()]
+            table = table.set_column(place, guarded_cell(field.name), pa.array(cells, pa.string()))
+    target = io.BytesIO()
+    csv.write_csv(table, target)
+    write_whole(path, target.getvalue())
 
 
 def load(path: str | os.PathLike[str]) -> Release:
