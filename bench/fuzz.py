@@ -264,7 +264,8 @@ def schemas(rng: random.Random, _: Path) -> None:
         pa.string(), pa.large_string(), pa.int8(), pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), pa.date32(),
         pa.null(), pa.timestamp("us"), pa.binary(), pa.list_(pa.int64()), pa.struct([("a", pa.int64())]),
         pa.decimal128(10, 2), pa.dictionary(pa.int32(), pa.string()), pa.duration("s"), pa.time64("us"), pa.float16(),
-        pa.string_view(), pa.map_(pa.string(), pa.int64()), pa.binary(4), pa.decimal256(50, 3), pa.month_day_nano_interval(),
+        pa.string_view(), pa.map_(pa.string(), pa.int64()), pa.binary(4), pa.decimal256(50, 3),
+        pa.month_day_nano_interval(),
     ]  # fmt: skip
     rows = rng.randrange(4)
     names = [rng.choice(["user", "item", "User", " user", *HOSTILE]) for _ in range(rng.randrange(3))]

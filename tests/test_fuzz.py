@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from crowdgram.errors import InvalidTable
+import crowdgram
+from crowdgram.errors import CrowdgramError, EngineFailure, InvalidTable, UnreadableSource
 
 BENCH = Path(__file__).parents[1] / "bench"
 CASES = {"arguments": 800, "domains": 800, "saved": 1200, "csv": 60, "json": 40, "parquet": 40, "schemas": 60}
@@ -31,6 +35,41 @@ def test_odd_input_ends_in_a_release_or_a_clear_error(fuzz, kind, tmp_path):
     ended = Counter(fuzz.run(kind, 7, number, tmp_path) or "release" for number in range(CASES[kind]))
     assert ended["release"] > 0  # some get through, or nothing behind the first check was tried
     assert ended["release"] < CASES[kind]
+
+
+TINY = pa.table({"user": ["a"], "item": ["x"]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"mechanism": ["auto"]}, "mechanism"),
+        ({"mechanism": {}}, "mechanism"),
+        ({"weight": np.array(["rows", "users"])}, "weight"),
+        ({"domain": [np.array([1, 2])]}, "domain"),
+        ({"table": "x" * 5000 + ".csv"}, "no such file"),
+        ({"table": "x" * 5000}, "unknown kind of file"),
+        ({"table": "nul\0.csv"}, "no such file"),
+        ({"table": pa.table({"user": ["a"], "item": pa.nulls(1, pa.float16())})}, "halffloat"),
+        ({"table": pa.table({"user": ["a"], "item": pa.nulls(1, pa.decimal256(50, 3))})}, "decimal256"),
+    ],
+)
+def test_what_it_found_stays_found(changes, words):
+    usual = {"table": TINY, "user": "user", "item": "item", "epsilon": 1.0, "domain": ["x"], "mechanism": "laplace"}
+    arguments = usual | changes
+    with pytest.raises(CrowdgramError, match=words) as caught:
+        crowdgram.release(arguments.pop("table"), **arguments)
+    assert not isinstance(caught.value, EngineFailure)
+
+
+def test_a_saved_release_whose_intervals_miss_is_damaged(tmp_path):
+    made = crowdgram.release(TINY, user="user", item="item", epsilon=1.0, domain=["x", "y"], mechanism="laplace")
+    made.save(tmp_path / "r.json")
+    document = json.loads((tmp_path / "r.json").read_text())
+    document["upper"] = [0.0, 0.0]
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(UnreadableSource, match="intervals"):
+        crowdgram.load(tmp_path / "r.json")
 
 
 def test_every_kind_is_run(fuzz):

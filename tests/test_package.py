@@ -61,7 +61,9 @@ def test_all_is_complete_and_resolves():
         crowdgram.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("package", ["errors", "privacy", "tables", "mechanisms", "releases", "synth", "theory", "cli"])
+@pytest.mark.parametrize(
+    "package", ["errors", "privacy", "tables", "mechanisms", "releases", "audit", "synth", "theory", "cli"]
+)
 def test_what_packages_list_exists(package):
     module = importlib.import_module(f"crowdgram.{package}")
     assert module.__all__
