@@ -145,6 +145,13 @@ def test_what_a_callers_own_progress_raises_is_passed_on():
         release(table(), progress=stop)
 
 
+def test_an_argument_too_many_is_an_ordinary_error():
+    with pytest.raises(TypeError, match="nonsense"):
+        release(table(), nonsense=1)
+    with pytest.raises(TypeError, match="epsilon"):
+        crowdgram.release(table(), user="who", item="what")
+
+
 # What is saved
 
 

@@ -43,6 +43,9 @@ def test_every_mechanism_is_attacked_with_every_weight_and_adjacency():
     assert len(seen) == 4 * len(ATTACKED)
     assert {mechanism for mechanism, _ in ATTACKED.values()} == set(ALL_MECHANISMS)
     assert {c.claim.delta for c in cases(1.0, 1e-6, mechanisms=["laplace"])} == {0.0}
+    pure = {c.name for c in cases(1.0, 0.0)}
+    assert "gaussian" not in pure
+    assert {"auto", "laplace"} <= pure
 
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.broken.name)
@@ -91,5 +94,7 @@ def test_what_cannot_be_attacked_is_refused():
         attack(case, runs=0)
     with pytest.raises(InvalidArgument, match=r"confidence=1\.0"):
         attack(case, confidence=1.0)
+    with pytest.raises(InvalidArgument, match="delta=0"):
+        list(cases(1.0, 0.0, mechanisms=["gaussian"]))
     with pytest.raises(InvalidArgument, match="'nothing'"):
         list(cases(1.0, 0.0, mechanisms=["nothing"]))

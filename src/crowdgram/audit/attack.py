@@ -88,8 +88,13 @@ def cases(
             raise InvalidArgument(f"mechanism={name!r}: needs to be one of {', '.join(map(repr, ATTACKED))}.")
         mechanism, constants = ATTACKED[name]
         for weight in weights:
-            check_mechanism(mechanism, weight, delta, None, None, known=ALL_MECHANISMS)
-            check_paper(mechanism, delta, constants, None)
+            try:
+                check_mechanism(mechanism, weight, delta, None, None, known=ALL_MECHANISMS)
+                check_paper(mechanism, delta, constants, None)
+            except InvalidArgument:
+                if mechanisms is None:  # of all mechanisms, those that can serve this delta
+                    continue
+                raise
             for adjacency in adjacencies:
                 claim = claimed(mechanism, Guarantee(epsilon, delta, adjacency))
                 yield Case(name, ALL_MECHANISMS[mechanism], weight, claim, constants)

@@ -58,13 +58,16 @@ def run(options: Options, console: Console, *, as_json: bool) -> bool:
 
 
 def _lines(options: Options, stages: Stages) -> Iterator[_Line]:
-    for case in cases(
-        options.epsilon,
-        options.delta,
-        mechanisms=options.mechanisms,
-        weights=options.weights,
-        adjacencies=options.adjacencies,
-    ):
+    chosen = tuple(  # all of them at once: bad input is refused before the first attack
+        cases(
+            options.epsilon,
+            options.delta,
+            mechanisms=options.mechanisms,
+            weights=options.weights,
+            adjacencies=options.adjacencies,
+        )
+    )
+    for case in chosen:
         title = f"attacking {case.name} by {case.weight}, {case.claim.adjacency.value}"
         stages(title)
         yield _judged(attack(case, runs=options.runs, confidence=options.confidence))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -23,8 +24,11 @@ def sealed(call: Callable[P, T]) -> Callable[P, T]:
     passed on as it is.
     """
 
+    signature = inspect.signature(call)
+
     @functools.wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        signature.bind(*args, **kwargs)  # an argument too many or too few is the caller's ordinary TypeError
         callers: list[Exception] = []
         progress: Any = kwargs.get("progress")
         if callable(progress):

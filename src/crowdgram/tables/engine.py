@@ -7,7 +7,9 @@ it never leaves this file: `shielded` swaps it for one that speaks of the stage 
 
 from __future__ import annotations
 
+import logging
 import sys
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -46,23 +48,31 @@ def shielded(stage: str, call: Callable[[], T]) -> T:
     )
 
 
+_here = threading.local()
+_SPARK_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
 @contextmanager
 def _silent() -> Iterator[None]:
     """Keep PySpark from logging what an engine said: it writes every error to standard error, values and all."""
-    if "pyspark" not in sys.modules:
-        yield
-        return
-    from pyspark.logger import PySparkLogger
+    if "pyspark" in sys.modules:
+        from pyspark.logger import PySparkLogger
 
-    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
-    before = [logger.disabled for logger in loggers]
+        for name in _SPARK_LOGGERS:
+            logger = PySparkLogger.getLogger(name)
+            if _unless_working not in logger.filters:
+                logger.addFilter(_unless_working)
+    before = getattr(_here, "working", False)
+    _here.working = True
     try:
-        for logger in loggers:
-            logger.disabled = True
         yield
     finally:
-        for logger, was in zip(loggers, before, strict=True):
-            logger.disabled = was
+        _here.working = before
+
+
+def _unless_working(_: logging.LogRecord) -> bool:
+    """Let a record through unless it comes from a thread in which an engine works for us."""
+    return not getattr(_here, "working", False)
 
 
 class Engine:
