@@ -47,6 +47,7 @@ TINY = pa.table({"user": ["a"], "item": ["x"]})
         ({"mechanism": {}}, "mechanism"),
         ({"weight": np.array(["rows", "users"])}, "weight"),
         ({"domain": [np.array([1, 2])]}, "domain"),
+        ({"table": pa.table({"user": ["a"], "\0nul": ["x"]}), "item": "\0nul"}, "null character"),
         ({"table": "x" * 5000 + ".csv"}, "no such file"),
         ({"table": "x" * 5000}, "unknown kind of file"),
         ({"table": "nul\0.csv"}, "no such file"),

@@ -7,4 +7,14 @@ from .files import load, save, write_csv, write_whole
 from .pipeline import release
 from .release import ItemEstimate, Release
 
-__all__ = ["ItemEstimate", "Release", "largest_epsilon", "load", "recover", "release", "save", "write_csv", "write_whole"]
+__all__ = [
+    "ItemEstimate",
+    "Release",
+    "largest_epsilon",
+    "load",
+    "recover",
+    "release",
+    "save",
+    "write_csv",
+    "write_whole",
+]

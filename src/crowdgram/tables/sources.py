@@ -57,6 +57,8 @@ def open_rows(source: object, *, user: str, item: str) -> Rows:
     for name, value in (("user", user), ("item", item)):
         if not isinstance(value, str) or not value:
             raise InvalidArgument(f"{name}={value!r}: needs the name of a column, a non-empty string.")
+        if "\0" in value:
+            raise InvalidArgument(f"{name}={value!r} holds a null character, which engines cut off. Rename the column.")
     if user == item:
         raise InvalidArgument(f"user and item are both {user!r}: they need to be two different columns.")
     engine, table = _open(source, (user, item))
