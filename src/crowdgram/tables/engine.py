@@ -11,6 +11,7 @@ import logging
 import sys
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -54,7 +55,7 @@ _SPARK_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Keep PySpark from logging what an engine said: it writes every error to standard error, values and all."""
+    """Keep an engine's words to itself: PySpark writes every error to standard error, values and all."""
     if "pyspark" in sys.modules:
         from pyspark.logger import PySparkLogger
 
@@ -65,7 +66,10 @@ def _silent() -> Iterator[None]:
     before = getattr(_here, "working", False)
     _here.working = True
     try:
-        yield
+        with warnings.catch_warnings():
+            # How often an engine warns tells how often it was asked, which may depend on rows.
+            warnings.simplefilter("ignore")
+            yield
     finally:
         _here.working = before
 
@@ -100,14 +104,14 @@ class Engine:
         name = fresh_name()
         shielded(stage, lambda: self._create(name, table))
         self._kept.append(name)
-        return self._table(name)
+        return shielded(stage, lambda: self._table(name))
 
     def upload(self, table: pa.Table, stage: str) -> ir.Table:
         """Put a small public table (the domain, a centre) beside the private one."""
         name = fresh_name()
         shielded(stage, lambda: self._upload(name, table))
         self._kept.append(name)
-        return self._table(name)
+        return shielded(stage, lambda: self._table(name))
 
     def drop(self, table: ir.Table) -> None:
         """Drop a kept table before the end."""

@@ -165,7 +165,7 @@ def _from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
 
 def _from_series(series: Any) -> Any:
     dtype = series.dtype.categories.dtype if hasattr(series.dtype, "categories") else series.dtype
-    if str(dtype) != "object":
+    if str(dtype) != "object" and getattr(dtype, "storage", "pyarrow") != "python":
         return pa.Array.from_pandas(series)
     return pa.array([_text(value) for value in series.astype(object)], type=pa.string())
 
@@ -271,6 +271,7 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
             escape='"',
             nullstr="",
             ignore_errors=True,  # a line that cannot be parsed is dropped, like a null: no row decides over a release
+            strict_mode=False,  # a lone carriage return, or text after a quote, stays in its own line
             **plain,
         ),
     )
@@ -331,9 +332,10 @@ def _header(paths: list[str], delimiter: str) -> list[str]:
 def _first_record(path: str, delimiter: str) -> list[str]:
     opener: Any = gzip.open if path.lower().endswith(".gz") else open
     try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        # Rows are read along with the header: what is not UTF-8 there must not decide here.
+        with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
             record = next(csv.reader(file, delimiter=delimiter), None)
-    except (OSError, UnicodeDecodeError, csv.Error):
+    except (OSError, csv.Error):
         record = None
     if record is None:
         raise UnreadableSource(f"{path!r} cannot be read as CSV: it needs UTF-8 text with a header line.")
