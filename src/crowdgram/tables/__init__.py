@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from .counts import ROW_LIMIT, Counts, count_rows
 from .distances import MAX_BITS, MAX_EXPONENT, MAX_RADIUS, Centre, CentredSum, Distances, Norm, distances
-from .domain import Domain, read_domain
-from .sources import Rows, open_rows
+from .domain import Domain, Item, combined, read_domain, read_joint_domain
+from .kinds import Kind
+from .rows import COUNT_LIMIT, Rows, open_rows
 from .sums import UNIT, l1_sum, rows_histogram, sampled_sum
 
 __all__ = [
+    "COUNT_LIMIT",
     "MAX_BITS",
     "MAX_EXPONENT",
     "MAX_RADIUS",
@@ -19,13 +21,17 @@ __all__ = [
     "Counts",
     "Distances",
     "Domain",
+    "Item",
+    "Kind",
     "Norm",
     "Rows",
+    "combined",
     "count_rows",
     "distances",
     "l1_sum",
     "open_rows",
     "read_domain",
+    "read_joint_domain",
     "rows_histogram",
     "sampled_sum",
 ]

@@ -1,4 +1,4 @@
-"""Anything a user has becomes an Ibis table of two columns, `user` and `item`.
+"""Anything a user has becomes an Ibis table in an engine.
 
 Types come from the schema, never from the values. Text files carry no types, so users and items read from CSV or
 JSON are strings, always: guessing from the values would let one user's rows decide how all others are read ("01"
@@ -12,7 +12,6 @@ import glob
 import gzip
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,10 +24,9 @@ from ..errors import InvalidArgument, InvalidTable, MissingDependency, Unreadabl
 from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
 
 if TYPE_CHECKING:
-    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 
-__all__ = ["Rows", "open_rows", "read_column"]
+__all__ = ["SUFFIXES", "is_text", "open_source", "read_column", "read_columns"]
 
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
@@ -37,38 +35,65 @@ _SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
 SUFFIXES = CSV_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The private rows: an engine, and in it a table with the columns `user` and `item`."""
-
-    engine: Engine
-    table: ir.Table
-
-    @property
-    def item_type(self) -> dt.DataType:
-        return self.table.schema()["item"]
-
-
-def open_rows(source: object, *, user: str, item: str) -> Rows:
-    """Open `source` and check its two columns by the schema alone. No row is read.
+def open_source(source: object, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+    """An engine and a table that has at least `columns`; None asks for all of them. No row is read.
 
     `source`: a path or glob of CSV, Parquet or JSON files; a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
-    The caller closes `rows.engine`.
+    The caller closes the engine.
     """
-    for name, value in (("user", user), ("item", item)):
-        if not isinstance(value, str) or not value:
-            raise InvalidArgument(f"{name}={value!r}: needs the name of a column, a non-empty string.")
-    if user == item:
-        raise InvalidArgument(f"user and item are both {user!r}: they need to be two different columns.")
-    engine, table = _open(source, (user, item))
-    try:
-        schema = table.schema()
-        _check_type("user", user, schema[user])
-        _check_type("item", item, schema[item])
-        return Rows(engine, table.select(user=table[user], item=table[item]))
-    except BaseException:
-        engine.close()
-        raise
+    if isinstance(source, (str, os.PathLike)):
+        return _open_files(os.fspath(source), columns)
+    module, kind = type(source).__module__.split(".")[0], type(source).__name__
+    if module == "ibis":
+        if not isinstance(source, ibis.Table):
+            raise _not_a_table(source)
+        _check_columns(list(source.columns), columns)
+        return engine_for(shielded("opening the Ibis table", lambda: ibis.get_backend(source))), source
+    if module == "pyspark":
+        return _open_spark(source, columns)
+    if module == "pandas" and kind == "DataFrame":
+        names = list(source.columns)  # type: ignore[attr-defined]
+        _check_columns(names, columns)
+        return _open_arrow(_from_pandas(source, _all_or(columns, names)))
+    if module == "polars" and kind in ("DataFrame", "LazyFrame"):
+        names = list(source.collect_schema().names())  # type: ignore[attr-defined]
+        _check_columns(names, columns)
+        frame = source.select(list(_all_or(columns, names)))  # type: ignore[attr-defined]
+        return _open_arrow(
+            shielded("reading the polars frame", lambda: (frame.collect() if kind == "LazyFrame" else frame).to_arrow())
+        )
+    if module in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
+        names = shielded("opening the relation", lambda: list(source.columns))  # type: ignore[attr-defined]
+        _check_columns(names, columns)
+        quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in _all_or(columns, names))
+        # A stream that is scanned once; the counts are materialised in that one scan.
+        project: Any = source.project  # type: ignore[attr-defined]
+        return _open_arrow(shielded("opening the relation", lambda: project(quoted).to_arrow_reader()))
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, (pa.Table, pa.RecordBatchReader)) or (module == "pyarrow" and "Dataset" in kind):
+        arrow: Any = source
+        names = list(arrow.schema.names)
+        _check_columns(names, columns)
+        return _open_arrow(arrow.select(list(_all_or(columns, names))) if isinstance(arrow, pa.Table) else arrow)
+    raise _not_a_table(source)
+
+
+def is_text(source: object) -> bool:
+    """Whether `source` is a text file: it has no types, so all of its columns are strings."""
+    return isinstance(source, (str, os.PathLike)) and os.fspath(source).lower().endswith(CSV_SUFFIXES + JSON_SUFFIXES)
+
+
+def read_columns(path: str | os.PathLike[str], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The values of several columns of a *public* file (a joint domain), row by row."""
+    engine, table = _open_files(os.fspath(path), columns, public=True)
+    with engine:
+        values = engine.fetch(table.select(*columns), "reading the domain")
+    return list(zip(*(values.column(name).to_pylist() for name in columns), strict=True))
+
+
+def _all_or(columns: Sequence[str] | None, available: Sequence[object]) -> Sequence[str]:
+    return [name for name in available if isinstance(name, str)] if columns is None else columns
 
 
 def read_column(path: str | os.PathLike[str], column: str | None, preferred: str) -> list[Any]:
@@ -91,43 +116,6 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
                 )
         values = engine.fetch(table.select(table[column]), "reading the domain")
     return list(values.column(0).to_pylist())
-
-
-def _open(source: object, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
-    """An engine and a table that has at least `columns` (all columns of a file if none are named)."""
-    if isinstance(source, (str, os.PathLike)):
-        return _open_files(os.fspath(source), columns)
-    module, kind = type(source).__module__.split(".")[0], type(source).__name__
-    if module == "ibis":
-        if not isinstance(source, ibis.Table):
-            raise _not_a_table(source)
-        _check_columns(list(source.columns), columns)
-        return engine_for(shielded("opening the Ibis table", lambda: ibis.get_backend(source))), source
-    if module == "pyspark":
-        return _open_spark(source, columns)
-    if module == "pandas" and kind == "DataFrame":
-        _check_columns(list(source.columns), columns)  # type: ignore[attr-defined]
-        return _open_arrow(_from_pandas(source, columns))
-    if module == "polars" and kind in ("DataFrame", "LazyFrame"):
-        names = source.collect_schema().names()  # type: ignore[attr-defined]
-        _check_columns(list(names), columns)
-        frame = source.select(list(columns))  # type: ignore[attr-defined]
-        return _open_arrow(
-            shielded("reading the polars frame", lambda: (frame.collect() if kind == "LazyFrame" else frame).to_arrow())
-        )
-    if module in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
-        _check_columns(shielded("opening the relation", lambda: list(source.columns)), columns)  # type: ignore[attr-defined]
-        quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in columns)
-        # A stream that is scanned once; the counts are materialised in that one scan.
-        project: Any = source.project  # type: ignore[attr-defined]
-        return _open_arrow(shielded("opening the relation", lambda: project(quoted).to_arrow_reader()))
-    if isinstance(source, pa.RecordBatch):
-        source = pa.Table.from_batches([source])
-    if isinstance(source, (pa.Table, pa.RecordBatchReader)) or (module == "pyarrow" and "Dataset" in kind):
-        arrow: Any = source
-        _check_columns(list(arrow.schema.names), columns)
-        return _open_arrow(arrow.select(list(columns)) if isinstance(arrow, pa.Table) else arrow)
-    raise _not_a_table(source)
 
 
 def _not_a_table(source: object) -> InvalidArgument:
@@ -173,7 +161,7 @@ def _text(value: object) -> str | None:
     return None if any("\ud800" <= char <= "\udfff" for char in text) else text
 
 
-def _open_spark(frame: Any, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
+def _open_spark(frame: Any, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
     if not hasattr(frame, "createOrReplaceTempView"):
         raise _not_a_table(frame)
     _check_columns(list(frame.columns), columns)
@@ -197,7 +185,7 @@ def _open_spark(frame: Any, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
         raise
 
 
-def _open_files(path: str, columns: Sequence[str], *, public: bool = False) -> tuple[Engine, ir.Table]:
+def _open_files(path: str, columns: Sequence[str] | None, *, public: bool = False) -> tuple[Engine, ir.Table]:
     suffix = next((s for s in sorted(SUFFIXES, key=len, reverse=True) if path.lower().endswith(s)), None)
     if suffix is None:
         if Path(path).is_dir():
@@ -225,14 +213,14 @@ def _open_files(path: str, columns: Sequence[str], *, public: bool = False) -> t
         raise
 
 
-def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[str], public: bool) -> ir.Table:
+def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[str] | None, public: bool) -> ir.Table:
     # DuckDB takes every path for a pattern, and a folder named `user=7` for a column that hides the file's own.
     exact = [glob.escape(path) for path in paths]
     plain = {"hive_partitioning": False}
     if suffix in PARQUET_SUFFIXES:
         table: ir.Table = _readable(paths, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
         _check_columns(list(table.columns), columns)
-        _check_same_types(paths, columns)
+        _check_same_types(paths, _all_or(columns, list(table.columns)))
         return table
     if suffix in JSON_SUFFIXES:
         if public:
@@ -240,6 +228,10 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
             _check_columns(list(found.columns), columns)
             keys = dict.fromkeys(found.columns, "VARCHAR")
             return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=keys, **plain))
+        if columns is None:
+            raise InvalidArgument(
+                f"{paths[0]!r}: JSON has no schema to build an Ibis expression on. Give the expression as SQL text."
+            )
         # JSON has no schema, and its keys are content: they are not looked at. A key that is not there is null.
         kinds = {_json_format(path) for path in paths}
         if len(kinds) > 1:
@@ -335,30 +327,27 @@ def _first_record(path: str, delimiter: str) -> list[str]:
     return record
 
 
-def _check_columns(available: Sequence[object], wanted: Sequence[str], text: str | None = None) -> None:
-    """Refuse a column that is missing or repeated. `text`: the text file that `available` was read from.
+def _check_columns(available: Sequence[object], wanted: Sequence[str] | None, text: str | None = None) -> None:
+    """Refuse a column that is missing, repeated or ambiguous. `text`: the text file that `available` was read from.
 
     What a text file has for names is not quoted: without a header line it is the first row, and a JSON key is content.
     """
-    for name in wanted:
+    for name in wanted or ():
         if available.count(name) > 1:
             raise InvalidTable(f"column {name!r} occurs more than once in the table. Rename one of them.")
+        alike = [other for other in available if str(other).casefold() == name.casefold() and other != name]
+        if name in available and alike:
+            other = "another one" if text is not None else repr(alike[0])
+            raise InvalidTable(
+                f"column {name!r} is ambiguous: {other} differs from it by case only, and engines do not tell them "
+                "apart. Rename one of them."
+            )
         if name not in available and text is not None:
             kind = "the keys of its records" if text.lower().endswith(JSON_SUFFIXES) else "its header line"
             raise InvalidTable(f"column {name!r} is not in {text!r}. Check {kind}: names need to match exactly.")
         if name not in available:
-            raise InvalidTable(f"column {name!r} is not in the table, which has {_listed(available)}.")
-
-
-def _check_type(role: str, column: str, dtype: dt.DataType) -> None:
-    if dtype.is_integer() or dtype.is_string():
-        return
-    hint = (
-        " (pandas turns integers with missing values into floats: use astype('Int64'))" if dtype.is_floating() else ""
-    )
-    raise InvalidTable(
-        f"{role} column {column!r} has type {dtype}: {role}s need to be integers or strings. Cast it first{hint}."
-    )
+            hint = f" Did you mean {alike[0]!r}? Names need to match exactly." if alike else ""
+            raise InvalidTable(f"column {name!r} is not in the table, which has {_listed(available)}.{hint}")
 
 
 def _listed(names: Sequence[object], most: int = 20) -> str:
