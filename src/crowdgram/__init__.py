@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from .errors import CrowdgramError
     from .privacy import Adjacency, Guarantee
     from .releases import GroupedRelease, ItemEstimate, Release, load, release
+    from .tables import Database
 
 __all__ = [
     "Adjacency",
     "CrowdgramError",
+    "Database",
     "GroupedRelease",
     "Guarantee",
     "ItemEstimate",
@@ -34,6 +36,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Adjacency": "privacy",
     "CrowdgramError": "errors",
+    "Database": "tables",
     "GroupedRelease": "releases",
     "Guarantee": "privacy",
     "ItemEstimate": "releases",

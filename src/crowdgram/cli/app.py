@@ -91,7 +91,15 @@ def options(
 @app.command()
 @guarded
 def release(
-    table: Annotated[str, typer.Argument(help="A path or glob of CSV, Parquet or JSON files.", show_default=False)],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="A path or glob of CSV, Parquet or JSON files; a DuckDB or SQLite file; or an address that starts "
+            "with duckdb:, sqlite:, postgresql: or spark:.",
+            show_default=False,
+        ),
+    ],
     user: Annotated[str, typer.Option(help="Column that says whose row it is.", show_default=False)],
     item: Annotated[
         list[str],
@@ -118,6 +126,8 @@ def release(
     domain_column: Annotated[
         str | None, typer.Option(help="Column of the domain file. [default: like --item, or the only one]")
     ] = None,
+    table: Annotated[str | None, typer.Option(help="Table of a database.")] = None,
+    query: Annotated[str | None, typer.Option(help="SELECT that defines the table, in the database's SQL.")] = None,
     count: Annotated[str | None, typer.Option(help="Column of whole numbers: how many rows a row stands for.")] = None,
     where: Annotated[
         str | None,
@@ -154,13 +164,14 @@ def release(
 
     columns = [_named(one) for one in item]
     given = _domain(columns, domain or [], domain_column)
-    inputs = [table, groups, *(domain or []), *(one.partition("=")[2] for one in domain or [] if "=" in one)]
+    opened, path = _source(source, table, query)
+    inputs = [path, groups, *(domain or []), *(one.partition("=")[2] for one in domain or [] if "=" in one)]
     _check_target("--output", output, *inputs)
     if csv is not None:
         _check_target("--csv", csv, *inputs, str(output))
     with Stages(Console(stderr=True)) as stages:
         made: releases.Release | releases.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
-            table,
+            opened,
             user=user,
             item=columns[0] if len(columns) == 1 else columns,
             epsilon=epsilon,
@@ -233,6 +244,17 @@ def demo(
     from .demo import run
 
     run(output, Console())
+
+
+def _source(source: str, table: str | None, query: str | None) -> tuple[object, str | None]:
+    """The source as the library takes it, and the path that must not be overwritten."""
+    from ..tables import Database, as_database
+
+    if table is not None or query is not None:
+        database: Database | None = Database(source, table, query)
+    else:
+        database = as_database(source)
+    return (source, source) if database is None else (database, database.path)
 
 
 def _named(text: str) -> str | dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .counts import ROW_LIMIT, Counts, count_rows
+from .databases import Database, as_database
 from .distances import MAX_BITS, MAX_EXPONENT, MAX_RADIUS, Centre, CentredSum, Distances, Norm, distances
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
 from .kinds import Kind
@@ -19,12 +20,14 @@ __all__ = [
     "Centre",
     "CentredSum",
     "Counts",
+    "Database",
     "Distances",
     "Domain",
     "Item",
     "Kind",
     "Norm",
     "Rows",
+    "as_database",
     "combined",
     "count_rows",
     "distances",

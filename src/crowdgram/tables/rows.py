@@ -90,7 +90,7 @@ def open_rows(
     names = [name for name, _ in chosen]
     _check_names(user, names, count, grouped=by is not None)
     wanted = _wanted(user, chosen, count, where)
-    engine, table = open_source(source, wanted)
+    engine, table = open_source(source, wanted, user)
     try:
         schema = table.schema()
         check_column("user", user, schema[user])

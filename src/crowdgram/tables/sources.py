@@ -7,6 +7,7 @@ and "1" are two users in a column of strings and one in a column of integers).
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import glob
 import gzip
@@ -21,6 +22,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
+from .columns import check_columns, listed
+from .databases import Database, as_database, check_query, open_database
 from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
 
 if TYPE_CHECKING:
@@ -35,36 +38,41 @@ _SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
 SUFFIXES = CSV_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
 
 
-def open_source(source: object, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+def open_source(source: object, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
     """An engine and a table that has at least `columns`; None asks for all of them. No row is read.
 
-    `source`: a path or glob of CSV, Parquet or JSON files; a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
-    The caller closes the engine.
+    `source`: a path or glob of CSV, Parquet or JSON files; a database; a pandas, polars, pyarrow, DuckDB, Spark or
+    Ibis table. `user`: the user column. The caller closes the engine.
     """
+    database = as_database(source)
+    if database is not None:
+        if database.kind == "spark":
+            return _open_spark_table(database, columns, user)
+        return open_database(database, columns, user)
     if isinstance(source, (str, os.PathLike)):
         return _open_files(os.fspath(source), columns)
     module, kind = type(source).__module__.split(".")[0], type(source).__name__
     if module == "ibis":
         if not isinstance(source, ibis.Table):
             raise _not_a_table(source)
-        _check_columns(list(source.columns), columns)
+        check_columns(list(source.columns), columns)
         return engine_for(shielded("opening the Ibis table", lambda: ibis.get_backend(source))), source
     if module == "pyspark":
         return _open_spark(source, columns)
     if module == "pandas" and kind == "DataFrame":
         names = list(source.columns)  # type: ignore[attr-defined]
-        _check_columns(names, columns)
+        check_columns(names, columns)
         return _open_arrow(_from_pandas(source, _all_or(columns, names)))
     if module == "polars" and kind in ("DataFrame", "LazyFrame"):
         names = list(source.collect_schema().names())  # type: ignore[attr-defined]
-        _check_columns(names, columns)
+        check_columns(names, columns)
         frame = source.select(list(_all_or(columns, names)))  # type: ignore[attr-defined]
         return _open_arrow(
             shielded("reading the polars frame", lambda: (frame.collect() if kind == "LazyFrame" else frame).to_arrow())
         )
     if module in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
         names = shielded("opening the relation", lambda: list(source.columns))  # type: ignore[attr-defined]
-        _check_columns(names, columns)
+        check_columns(names, columns)
         quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in _all_or(columns, names))
         # A stream that is scanned once; the counts are materialised in that one scan.
         project: Any = source.project  # type: ignore[attr-defined]
@@ -74,7 +82,7 @@ def open_source(source: object, columns: Sequence[str] | None) -> tuple[Engine, 
     if isinstance(source, (pa.Table, pa.RecordBatchReader)) or (module == "pyarrow" and "Dataset" in kind):
         arrow: Any = source
         names = list(arrow.schema.names)
-        _check_columns(names, columns)
+        check_columns(names, columns)
         return _open_arrow(arrow.select(list(_all_or(columns, names))) if isinstance(arrow, pa.Table) else arrow)
     raise _not_a_table(source)
 
@@ -111,7 +119,7 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
                 column = names[0]
             else:
                 raise InvalidArgument(
-                    f"domain={os.fspath(path)!r} has the columns {_listed(names)}: say which one holds the items "
+                    f"domain={os.fspath(path)!r} has the columns {listed(names)}: say which one holds the items "
                     "(domain=(path, column), or --domain-column)."
                 )
         values = engine.fetch(table.select(table[column]), "reading the domain")
@@ -121,8 +129,8 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
 def _not_a_table(source: object) -> InvalidArgument:
     return InvalidArgument(
         f"table is a {type(source).__module__}.{type(source).__qualname__}: needs a path or glob of "
-        f"{'/'.join(SUFFIXES[:1] + PARQUET_SUFFIXES[:1] + JSON_SUFFIXES[:1])} files, or a pandas, polars, pyarrow, "
-        "DuckDB, Spark or Ibis table."
+        f"{'/'.join(SUFFIXES[:1] + PARQUET_SUFFIXES[:1] + JSON_SUFFIXES[:1])} files, a database, or a pandas, polars, "
+        "pyarrow, DuckDB, Spark or Ibis table."
     )
 
 
@@ -164,7 +172,7 @@ def _text(value: object) -> str | None:
 def _open_spark(frame: Any, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
     if not hasattr(frame, "createOrReplaceTempView"):
         raise _not_a_table(frame)
-    _check_columns(list(frame.columns), columns)
+    check_columns(list(frame.columns), columns)
     session = frame.sparkSession
     before = {name: session.conf.get(name, None) for name in _SPARK_SETTINGS}
     name = fresh_name()
@@ -183,6 +191,35 @@ def _open_spark(frame: Any, columns: Sequence[str] | None) -> tuple[Engine, ir.T
     except BaseException:
         engine.close()
         raise
+
+
+def _open_spark_table(database: Database, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
+    """A table or query of Spark's catalogue, in the session that is running or else in one of its own."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingDependency("pyspark is not installed: pip install 'crowdgram[spark]'.") from None
+    if database.query is not None:
+        check_query(database.query, "spark", user)
+    own = SparkSession.getActiveSession() is None
+    session = shielded("starting Spark", lambda: SparkSession.builder.appName("crowdgram").getOrCreate())
+    try:
+        name, query = database.table, database.query
+        frame = None
+        with contextlib.suppress(Exception):  # Spark's own words are long, and may quote paths and data
+            frame = session.table(name) if name is not None else session.sql(query or "")
+        if frame is None and name is not None:
+            raise UnreadableSource(f"Spark has no table {name!r}. Check the name and the catalogue.")
+        if frame is None:
+            raise InvalidArgument(f"query={query!r} cannot be run by Spark. Check names.")
+        engine, table = _open_spark(frame, columns)
+    except BaseException:
+        if own:
+            session.stop()
+        raise
+    if own:
+        engine.on_close(session.stop)
+    return engine, table
 
 
 def _open_files(path: str, columns: Sequence[str] | None, *, public: bool = False) -> tuple[Engine, ir.Table]:
@@ -219,13 +256,13 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
     plain = {"hive_partitioning": False}
     if suffix in PARQUET_SUFFIXES:
         table: ir.Table = _readable(paths, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
-        _check_columns(list(table.columns), columns)
+        check_columns(list(table.columns), columns)
         _check_same_types(paths, _all_or(columns, list(table.columns)))
         return table
     if suffix in JSON_SUFFIXES:
         if public:
             found = _readable(paths, "JSON", lambda: engine.backend.read_json(exact, **plain))
-            _check_columns(list(found.columns), columns)
+            check_columns(list(found.columns), columns)
             keys = dict.fromkeys(found.columns, "VARCHAR")
             return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=keys, **plain))
         if columns is None:
@@ -243,7 +280,7 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
         return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **options))
     delimiter = "\t" if ".tsv" in suffix else ","
     header = _header(paths, delimiter)
-    _check_columns(header, columns, text=paths[0])
+    check_columns(header, columns, text=paths[0])
     # Everything is said and nothing is sniffed: the dialect must not depend on the rows.
     return _readable(
         paths,
@@ -325,31 +362,3 @@ def _first_record(path: str, delimiter: str) -> list[str]:
     if record is None:
         raise UnreadableSource(f"{path!r} cannot be read as CSV: it needs UTF-8 text with a header line.")
     return record
-
-
-def _check_columns(available: Sequence[object], wanted: Sequence[str] | None, text: str | None = None) -> None:
-    """Refuse a column that is missing, repeated or ambiguous. `text`: the text file that `available` was read from.
-
-    What a text file has for names is not quoted: without a header line it is the first row, and a JSON key is content.
-    """
-    for name in wanted or ():
-        if available.count(name) > 1:
-            raise InvalidTable(f"column {name!r} occurs more than once in the table. Rename one of them.")
-        alike = [other for other in available if str(other).casefold() == name.casefold() and other != name]
-        if name in available and alike:
-            other = "another one" if text is not None else repr(alike[0])
-            raise InvalidTable(
-                f"column {name!r} is ambiguous: {other} differs from it by case only, and engines do not tell them "
-                "apart. Rename one of them."
-            )
-        if name not in available and text is not None:
-            kind = "the keys of its records" if text.lower().endswith(JSON_SUFFIXES) else "its header line"
-            raise InvalidTable(f"column {name!r} is not in {text!r}. Check {kind}: names need to match exactly.")
-        if name not in available:
-            hint = f" Did you mean {alike[0]!r}? Names need to match exactly." if alike else ""
-            raise InvalidTable(f"column {name!r} is not in the table, which has {_listed(available)}.{hint}")
-
-
-def _listed(names: Sequence[object], most: int = 20) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "") if names else "no columns"
