@@ -24,6 +24,8 @@ from crowdgram.tables import (
     sums,
 )
 from crowdgram.tables import counts as counts_module
+from crowdgram.tables.expressions import evaluate
+from crowdgram.tables.sources import open_source
 
 from . import reference
 
@@ -121,80 +123,49 @@ def test_every_sum_is_the_reference_integer_for_integer(counted, case):
         measured.drop()
 
 
-# --- rows that are counted already, and several item columns
+# --- rows that are counted already, several item columns, and filters
 
 
 def counts_of_all_sizes():
     sizes = [1, 2, 7, 2**20 - 1, 2**20, 2**31, 2**40 - 1, 2**40 + 5, 2**53 + 1, 2**63 - 1]
     odd = [0, -1, -(2**63), None]
-    rows = [(f"u{k % 4}", f"i{k % 3}", n) for k, n in enumerate(sizes + odd)]
-    rows += [("light", f"i{k % 3}", k % 5) for k in range(40)]
-    rows += [("many", "i1", 2**20 - 1)] * 50 + [("many", "i2", 2**39 + 3)] * 50
-    rows += [(None, "i0", 3), ("u0", None, 3), ("u0", "nowhere", 2**60)]
-    return rows, ["i2", "i0", "i1"]
+    rows = [(f"u{k % 4}", "DE", k % 3, n) for k, n in enumerate(sizes + odd)]
+    rows += [("light", ["DE", "FR", None, "IT"][k % 4], k % 5, k % 7) for k in range(90)]
+    rows += [("many", "FR", 1, 2**20 - 1)] * 50 + [("many", "FR", 2, 2**39 + 3)] * 50
+    rows += [(None, "DE", 0, 3), ("u0", "DE", None, 3), ("u0", "XX", 0, 2**60)]
+    return rows, [(country, page) for country in ("FR", "DE", "never") for page in (4, 0, 1, 2)]
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
-def opened(request):
-    """columns, rows, asked -> Rows in the engine under test."""
-    engines = []
+def table_of(request):
+    """schema, rows -> a table that is worked on by the engine under test."""
+    kinds = {"string": pa.string(), "bigint": pa.int64(), "timestamp_ntz": pa.timestamp("us")}
 
-    def make(schema, rows, **asked):
-        kinds = {"string": pa.string(), "bigint": pa.int64(), "date": pa.date32(), "boolean": pa.bool_()}
-        kinds["timestamp_ntz"] = pa.timestamp("us")
-        columns = zip(*rows, strict=True)
-        fields = [pair.split() for pair in schema.split(", ")]
-        table = pa.table(
-            {name: pa.array(values, kinds[kind]) for (name, kind), values in zip(fields, columns, strict=True)}
-        )
+    def make(schema, rows):
         if request.param == "spark":
-            table = request.getfixturevalue("spark").createDataFrame(rows, schema).repartition(3)
-        made = open_rows(table, user="u", **asked)
-        engines.append(made.engine)
-        return made
+            return request.getfixturevalue("spark").createDataFrame(rows, schema).repartition(3)
+        fields = [pair.split() for pair in schema.split(", ")]
+        columns = zip(fields, zip(*rows, strict=True), strict=True)
+        return pa.table({name: pa.array(values, kinds[kind]) for (name, kind), values in columns})
 
-    yield make
-    for engine in engines:
-        engine.close()
+    return make
 
 
-def all_sums(counts):
-    centre = centre_for(counts.items)
-    return (
-        l1_sum(counts, 3).tolist(),
-        sampled_sum(counts, "salt", 4).tolist(),
-        rows_histogram(counts, EDGES).tolist(),
-        distances(counts, centre, "l1").sum(12345, 3, 2**20).vector(),
-    )
-
-
-def reference_sums(expected, items):
-    return (
-        reference.l1_sum(expected, 3),
-        reference.sampled_sum(expected, "salt", 4),
-        reference.rows_histogram(expected, EDGES),
-        reference.centred_sum(expected, centre_for(items), "l1", 12345, 3, 2**20),
-    )
-
-
-def test_counted_rows_are_the_reference_integer_for_integer(opened):
+def test_counted_rows_of_joint_items_are_the_reference_integer_for_integer(table_of):
     rows, domain = counts_of_all_sizes()
-    made = opened("u string, i string, n bigint", rows, item="i", count="n")
-    counts = count_rows(made, read_domain(domain, made.item_type))
-    expected = reference.ReferenceCounts(rows, domain, counted=True)
+    joint = [(user, None if None in (c, p) else (c, p), n) for user, c, p, n in rows]
+    expected = reference.ReferenceCounts(joint, domain, counted=True)
     assert max(expected.rows.values()) > 2**19  # somebody is at the limit
-    assert all_sums(counts) == reference_sums(expected, len(domain))
-
-
-def test_joint_items_are_the_reference_integer_for_integer(opened):
-    flat = [(f"u{k % 9}", ["DE", "FR", None, "IT"][k % 4], k % 5, k % 3) for k in range(300)]
-    rows = [(u, None if c is None else (c, p), n) for u, c, p, n in flat]
-    domain = [(c, p) for c in ("FR", "DE", "XX") for p in (4, 0, 1, 2)]
-    expected = reference.ReferenceCounts(rows, domain, counted=True)
-    made = opened("u string, c string, p bigint, n bigint", flat, item=["c", "p"], count="n")
+    table = table_of("u string, c string, p bigint, n bigint", rows)
+    made = open_rows(table, user="u", item=["c", "p"], count="n")
     assert made.keys == ("item", "item_1")
-    counts = count_rows(made, read_joint_domain(domain, made.item_types, made.names))
-    assert all_sums(counts) == reference_sums(expected, len(domain))
+    with made.engine as engine:
+        counts = count_rows(made, read_joint_domain(domain, made.item_types, made.names))
+        found = engine.fetch(counts.cells, "testing").to_pydict()
+        users = engine.fetch(counts.users, "testing").to_pydict()
+    cells = {(user, j): n for user, cell in expected.cells.items() for j, n in cell.items()}
+    assert dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True)) == cells
+    assert dict(zip(users["user"], users["rows"], strict=True)) == expected.rows
 
 
 # The same verdict for each row, on every engine: expressions with the Python that they stand for.
@@ -221,14 +192,17 @@ EXPRESSIONS = {
 }
 
 
-@pytest.mark.parametrize("text", EXPRESSIONS)
-def test_filters_are_the_same_on_every_engine(opened, text):
+def test_filters_are_the_same_on_every_engine(table_of):
     texts = ["x1", "x", "y", "/a/b", "12", "1.9", "Z"]
-    flat = [(k, k % 11, k % 5 - 1, texts[k % 7], MOMENTS[k % 59]) for k in range(385)]
-    kept = sorted(row[0] for row in flat if EXPRESSIONS[text](*row[1:]))
-    assert (len(kept) < len(flat)) or text.endswith("null")
-    made = opened("u bigint, a bigint, b bigint, s string, t timestamp_ntz", flat, item="s", where=text)
-    assert sorted(made.engine.fetch(made.table, "testing")["user"].to_pylist()) == kept
+    rows = [(k, k % 11, k % 5 - 1, texts[k % 7], MOMENTS[k % 59]) for k in range(385)]
+    engine, table = open_source(table_of("u bigint, a bigint, b bigint, s string, t timestamp_ntz", rows), None, "u")
+    with engine:
+        verdicts = {f"v{j}": evaluate(text, table, "where") for j, text in enumerate(EXPRESSIONS)}
+        found = engine.fetch(table.select("u", **verdicts).order_by("u"), "testing")
+    for j, (text, python) in enumerate(EXPRESSIONS.items()):
+        kept = [bool(value) for value in found[f"v{j}"].to_pylist()]
+        assert kept == [bool(python(*row[1:])) for row in rows], text
+        assert any(kept)
 
 
 def test_partitions_and_row_order_cannot_matter(counted):

@@ -52,6 +52,8 @@ def parse(text: str, role: str) -> Tree:
         raise InvalidArgument(f"{role}={text!r} does not parse as an SQL expression{where}.") from None
     if len(found) != 1:
         raise InvalidArgument(f"{role}={text!r}: needs one SQL expression, such as \"country = 'DE'\".")
+    if type(found[0]) not in _RULES:
+        raise _refused(role, text, found[0])
     return found[0]
 
 
@@ -70,12 +72,10 @@ def evaluate(expression: object, table: ir.Table, role: str) -> Any:
             value = expression.resolve(table)
         elif callable(expression) and not isinstance(expression, ibis.Expr):
             value = expression(table)
-    except (AttributeError, KeyError, TypeError, ValueError, ibis.common.exceptions.IbisError) as error:
-        # Its words speak of names and types: an expression is built of the schema, before any row is read.
-        first = (str(error).splitlines() or [""])[0]
-        raise InvalidArgument(
-            f"{role} cannot be built of the table's columns: {type(error).__name__}: {first}"
-        ) from None
+    except Exception as error:  # noqa: BLE001 (whatever the caller's function does)
+        named = isinstance(error, (AttributeError, ibis.common.exceptions.IbisError)) and str(error).strip()
+        words = f"{type(error).__name__}{': ' + str(error).splitlines()[0] if named else ''}"
+        raise InvalidArgument(f"{role} cannot be built of the table's columns: {words}") from None
     if not isinstance(value, ir.Value):
         raise InvalidArgument(
             f"{role} is a {type(value).__name__}: needs SQL text, or an Ibis expression of the table's columns."
@@ -119,6 +119,12 @@ def _checked(value: Any, table: ir.Table, role: str) -> Any:
     return value.op().replace(soften, filter=ops.Value).to_expr()
 
 
+def _refused(role: str, text: str, tree: Tree) -> InvalidArgument:
+    if tree.find(exp.AggFunc, exp.Window, exp.Query):
+        return InvalidArgument(_row_wise(f"{role}={text!r}", f"holds {_shown(tree)}"))
+    return InvalidArgument(f"{role}={text!r} holds {_shown(tree)}, which is not among what may be used: {_FUNCTIONS}.")
+
+
 def _row_wise(role: str, what: str) -> str:
     return (
         f"{role} {what}: it needs to look at one row at a time, so that no user's rows decide over another's. "
@@ -149,12 +155,7 @@ class _Translator:
         raise self._misfit(tree)
 
     def _refused(self, tree: Tree) -> InvalidArgument:
-        if tree.find(exp.AggFunc, exp.Window, exp.Query) or isinstance(tree, exp.Predicate | exp.In):
-            return InvalidArgument(_row_wise(f"{self._role}={self._text!r}", f"holds {_shown(tree)}"))
-        return InvalidArgument(
-            f"{self._role}={self._text!r} holds {_shown(tree)}, which is not among the functions that may be used: "
-            f"{_FUNCTIONS}."
-        )
+        return _refused(self._role, self._text, tree)
 
     def _misfit(self, tree: Tree) -> InvalidArgument:
         kinds = {c.name: str(self._types[c.name]) for c in tree.find_all(exp.Column) if c.name in self._types}
@@ -186,7 +187,7 @@ class _Translator:
         text = tree.name
         if tree.is_string:
             return ibis.literal(text, "string")
-        if re.fullmatch(r"[0-9]{1,18}", text):
+        if re.fullmatch(r"[0-9]{1,19}", text) and int(text) < 2**63:
             return ibis.literal(int(text), "int64")
         return ibis.literal(float(text), "float64")
 

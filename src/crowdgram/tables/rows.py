@@ -115,6 +115,7 @@ def open_rows(
 def _kept(table: ir.Table, where: object, selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:
     """The filter's verdict is one more column of the row; what is not true is dropped."""
     verdict = evaluate(where, table, "where")
+    verdict = verdict.cast("boolean") if verdict.type().is_null() else verdict
     if not verdict.type().is_boolean():
         shown = f"={where!r}" if isinstance(where, str) else ""
         raise InvalidArgument(f"where{shown} gives {verdict.type()}: needs a condition, which is true or false.")
