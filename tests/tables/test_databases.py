@@ -74,12 +74,16 @@ def server():
             )
             cursor.execute("create type mood as enum ('good', 'bad')")
             cursor.execute(
-                "create table kinds (who bigint, id uuid, m mood, t timestamp, tz timestamptz, d date, q numeric, x float8, c char(4), v varchar(9))"
+                "create table kinds (who bigint, id uuid, m mood, t timestamp, tz timestamptz, d date, q numeric, "
+                "x float8, v varchar(9))"
             )
-            cursor.execute(
-                "insert into kinds values (1, %s, 'good', '2024-01-01 10:00', '2024-01-01 10:00+02', '2024-01-01', 1.5, 0.5, 'ab', 'z'), "
-                "(2, null, 'bad', 'infinity', '-infinity', 'infinity', 2, 1, 'cd', 'z'), (3, %s, 'bad', null, null, '0044-03-15 BC', 2, 1, 'cd', 'z')",
-                (A, A),
+            cursor.executemany(
+                "insert into kinds values (%s, %s, %s, %s, %s, %s, 1.5, 0.5, 'z')",
+                [
+                    (1, A, "good", "2024-01-01 10:00", "2024-01-01 10:00+02", "2024-01-01"),
+                    (2, None, "bad", "infinity", "-infinity", "infinity"),
+                    (3, A, "bad", None, None, "0044-03-15 BC"),
+                ],
             )
         yield address
 

@@ -34,7 +34,7 @@ from .engine import DuckEngine, Engine, fresh_name
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Database", "as_database", "check_query", "open_database"]
+__all__ = ["Database", "as_database", "check_query", "open_database", "resolved_kind"]
 
 T = TypeVar("T")
 
@@ -108,15 +108,18 @@ def as_database(source: object) -> Database | None:
 
 def open_database(database: Database, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
     """An engine and a table that has at least `columns`. No row is read before the engine asks for it."""
-    kind = database.kind
-    if kind == "file":
-        kind = _sniffed(database)
+    kind = resolved_kind(database)
     if database.query is not None:
         check_query(database.query, kind, user)
     elif not database.table or not all(re.fullmatch(r"[^\x00\"]+", part) for part in database.table.split(".")):
         raise InvalidArgument(f"table={database.table!r}: needs the name of a table, or of a schema and a table.")
     opener = {"duckdb": _open_duckdb, "sqlite": _open_sqlite, "postgres": _open_postgres}[kind]
     return opener(database, columns)
+
+
+def resolved_kind(database: Database) -> str:
+    """Which database it is; for a bare path, by the file's first bytes."""
+    return _sniffed(database) if database.kind == "file" else database.kind
 
 
 # --- what a query may be

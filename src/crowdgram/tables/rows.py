@@ -126,10 +126,10 @@ def _kept(table: ir.Table, where: object, selected: dict[str, Any]) -> tuple[ir.
 def _count(column: Any, name: str, text: bool) -> Any:
     """How many rows a row stands for: a whole number from 1 to COUNT_LIMIT, or null.
 
-    Text files have no types: there, what is not written as a whole number counts for nothing.
+    `text`: the source has no types for numbers. There, what is not written as a whole number counts for nothing.
     """
     dtype = column.type()
-    if text:
+    if text and dtype.is_string():
         digits = ibis.ifelse(column.re_search(r"^\s*\+?[0-9]{1,30}\s*$"), column.strip(), ibis.null("string"))
         column = digits.try_cast("float64")  # exact below 2^53, and whatever is above COUNT_LIMIT is cut to it
     elif not (dtype.is_integer() or (dtype.is_decimal() and dtype.scale == 0)):

@@ -23,7 +23,7 @@ from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
 from .columns import check_columns, listed
-from .databases import Database, as_database, check_query, open_database
+from .databases import Database, as_database, check_query, open_database, resolved_kind
 from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
 
 if TYPE_CHECKING:
@@ -88,7 +88,13 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
 
 
 def is_text(source: object) -> bool:
-    """Whether `source` is a text file: it has no types, so all of its columns are strings."""
+    """Whether strings of `source` may stand for numbers, as it has no types to say so.
+
+    Text files have none, and SQLite has none for what a query computes.
+    """
+    database = as_database(source)
+    if database is not None:
+        return resolved_kind(database) == "sqlite"
     return isinstance(source, (str, os.PathLike)) and os.fspath(source).lower().endswith(CSV_SUFFIXES + JSON_SUFFIXES)
 
 
