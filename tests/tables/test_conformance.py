@@ -126,20 +126,36 @@ def test_every_sum_is_the_reference_integer_for_integer(counted, case):
 # --- rows that are counted already, several item columns, and filters
 
 
+DAY, LATER = datetime.date(2024, 2, 29), datetime.date(2024, 3, 1)
+NOON = datetime.datetime(2024, 2, 29, 12, 0, 0, 7)
+
+
 def counts_of_all_sizes():
+    """(user, country, page, day, whether, moment, n) and a domain of five item columns."""
     sizes = [1, 2, 7, 2**20 - 1, 2**20, 2**31, 2**40 - 1, 2**40 + 5, 2**53 + 1, 2**63 - 1]
     odd = [0, -1, -(2**63), None]
-    rows = [(f"u{k % 4}", "DE", k % 3, n) for k, n in enumerate(sizes + odd)]
-    rows += [("light", ["DE", "FR", None, "IT"][k % 4], k % 5, k % 7) for k in range(90)]
-    rows += [("many", "FR", 1, 2**20 - 1)] * 50 + [("many", "FR", 2, 2**39 + 3)] * 50
-    rows += [(None, "DE", 0, 3), ("u0", "DE", None, 3), ("u0", "XX", 0, 2**60)]
-    return rows, [(country, page) for country in ("FR", "DE", "never") for page in (4, 0, 1, 2)]
+    rows = [(f"u{k % 4}", "DE", k % 3, DAY, True, NOON, n) for k, n in enumerate(sizes + odd)]
+    days, truths = (DAY, LATER, None), (True, False)
+    rows += [
+        ("light", ("DE", "FR", None)[k % 3], k % 5, days[k % 4 % 3], truths[k % 2], NOON, k % 7) for k in range(90)
+    ]
+    rows += [("many", "FR", 1, LATER, False, NOON, 2**20 - 1)] * 50 + [
+        ("many", "FR", 2, DAY, True, NOON, 2**39 + 3)
+    ] * 50
+    rows += [(None, "DE", 0, DAY, True, NOON, 3), ("u0", "DE", None, DAY, True, NOON, 3)]
+    rows += [
+        ("u0", "XX", 0, DAY, True, NOON, 2**60),
+        ("u0", "DE", 0, DAY, True, None, 3),
+        ("u0", "DE", 0, DAY, None, NOON, 3),
+    ]
+    return rows, list(product(("FR", "DE", "never"), (4, 0, 1, 2), (LATER, DAY), (False, True), (NOON,)))
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def table_of(request):
     """schema, rows -> a table that is worked on by the engine under test."""
     kinds = {"string": pa.string(), "bigint": pa.int64(), "timestamp_ntz": pa.timestamp("us")}
+    kinds |= {"date": pa.date32(), "boolean": pa.bool_()}
 
     def make(schema, rows):
         if request.param == "spark":
@@ -153,12 +169,12 @@ def table_of(request):
 
 def test_counted_rows_of_joint_items_are_the_reference_integer_for_integer(table_of):
     rows, domain = counts_of_all_sizes()
-    joint = [(user, None if None in (c, p) else (c, p), n) for user, c, p, n in rows]
+    joint = [(user, None if None in item else tuple(item), n) for user, *item, n in rows]
     expected = reference.ReferenceCounts(joint, domain, counted=True)
     assert max(expected.rows.values()) > 2**19  # somebody is at the limit
-    table = table_of("u string, c string, p bigint, n bigint", rows)
-    made = open_rows(table, user="u", item=["c", "p"], count="n")
-    assert made.keys == ("item", "item_1")
+    table = table_of("u string, c string, p bigint, d date, b boolean, t timestamp_ntz, n bigint", rows)
+    made = open_rows(table, user="u", item=["c", "p", "d", "b", "t"], count="n")
+    assert made.keys == ("item", "item_1", "item_2", "item_3", "item_4")
     with made.engine as engine:
         counts = count_rows(made, read_joint_domain(domain, made.item_types, made.names))
         found = engine.fetch(counts.cells, "testing").to_pydict()

@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 
 import duckdb
+import ibis
 import pytest
 
 import crowdgram
@@ -380,6 +381,22 @@ def test_no_row_is_read_before_the_engine_asks(files, monkeypatch):
     rows = open_rows(Database(str(files / "v.db"), "visits"), user="who", item="what")
     with rows.engine, pytest.raises(CrowdgramError, match="domain"):
         read_domain([], rows.item_type)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_an_ibis_table_of_another_database_is_streamed(kind, files, request):
+    if kind == "sqlite":
+        backend = ibis.sqlite.connect(files / "v.db")
+    else:
+        backend = ibis.connect(request.getfixturevalue("server"))
+    table = backend.table("visits")
+    try:
+        assert cells(table) == expected()
+        assert cells(table.filter(table.n >= 0), where=ibis._.n >= 0) == cells(
+            Database(str(files / "v.db"), "visits"), where="n >= 0"
+        )
+    finally:
+        backend.disconnect()
 
 
 @pytest.mark.spark

@@ -5,13 +5,11 @@ from __future__ import annotations
 from .counts import ROW_LIMIT, Counts, count_rows
 from .databases import Database, as_database
 from .distances import MAX_BITS, MAX_EXPONENT, MAX_RADIUS, Centre, CentredSum, Distances, Norm, distances
-from .domain import Domain, Item, combined, read_domain, read_joint_domain
-from .kinds import Kind
-from .rows import COUNT_LIMIT, Rows, open_rows
+from .domain import Domain, combined, read_domain, read_joint_domain
+from .rows import Rows, open_rows
 from .sums import UNIT, l1_sum, rows_histogram, sampled_sum
 
 __all__ = [
-    "COUNT_LIMIT",
     "MAX_BITS",
     "MAX_EXPONENT",
     "MAX_RADIUS",
@@ -23,8 +21,6 @@ __all__ = [
     "Database",
     "Distances",
     "Domain",
-    "Item",
-    "Kind",
     "Norm",
     "Rows",
     "as_database",

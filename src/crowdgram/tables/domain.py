@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from ..errors import InvalidArgument, InvalidDomain, UnreadableSource
 from .engine import Engine, engine_for
-from .kinds import Kind, Value, arrow_keys, convert, kind_of
+from .kinds import Value, arrow_keys, convert
 from .sources import SUFFIXES, read_column, read_columns
 
 if TYPE_CHECKING:
@@ -44,12 +44,6 @@ class Domain:
 
     def __len__(self) -> int:
         return len(self.items)
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """What the values of each item column are."""
-        found = [kind_of(one) for one in self.types]
-        return tuple(kind for kind in found if kind is not None)
 
     def upload(self, engine: Engine, keys: Sequence[str] = ("item",)) -> ir.Table:
         """The table (*keys, idx) in the engine; `idx` is the item's place in the domain."""

@@ -36,6 +36,8 @@ Tree = Any
 """A node of sqlglot's syntax tree."""
 
 _WIDE, _NARROW, _EXACT = 2**62, 2**31, 2**52
+_SPECIAL = ("symmetric", "zone", "truncate", "collation", "position")
+"""Clauses that change what a node means and that no rule knows."""
 _PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
 _UNITS = {"YEAR": "Y", "QUARTER": "Q", "MONTH": "M", "WEEK": "W", "DAY": "D", "HOUR": "h", "MINUTE": "m", "SECOND": "s"}
 _DIRECTIVES = "YmdHMSyj"
@@ -144,7 +146,7 @@ class _Translator:
 
     def column(self, tree: Tree) -> Any:
         rule = _RULES.get(type(tree))
-        if rule is None:
+        if rule is None or any(tree.args.get(name) for name in _SPECIAL):
             raise self._refused(tree)
         try:
             return rule(self, tree)
@@ -212,7 +214,9 @@ class _Translator:
                 is_date = moment == datetime.datetime(moment.year, moment.month, moment.day)
                 return ibis.literal(moment.date() if is_date else moment, "date" if is_date else "timestamp(6)")
             if family == "timestamp":
-                return ibis.literal(datetime.datetime.fromisoformat(value).replace(tzinfo=None), "timestamp(6)")
+                moment = datetime.datetime.fromisoformat(value)
+                moment = moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
+                return ibis.literal(moment, "timestamp(6)")
             if family == "number":
                 return self.literal(exp.Literal.number(value.strip())) if value.strip() else ibis.null()
         except ValueError:
@@ -311,7 +315,7 @@ class _Translator:
         return -value if isinstance(tree, exp.Neg) else value.abs()
 
     def rounded(self, tree: Tree) -> Any:
-        self._need(tree, tree.args.get("decimals") is None)
+        self._need(tree, tree.args.get("decimals") is None and tree.args.get("to") is None)
         value = self.column(tree.this)
         self._need(tree, _family(value) == "number")
         if value.type().is_integer():
@@ -360,6 +364,7 @@ class _Translator:
         return value
 
     def cast(self, tree: Tree) -> Any:
+        self._need(tree, not (tree.args.get("format") or tree.args.get("default")))
         value, kind = self.column(tree.this), tree.to.this
         D, source = exp.DataType.Type, value.type()
         if kind in exp.DataType.TEXT_TYPES:
