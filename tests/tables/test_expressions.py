@@ -267,6 +267,7 @@ OTHER = ibis.memtable({"n": [1]})
         lambda t: own(t.n) == 1,
         lambda t: ibis.array([t.n]).unnest() == 1,
         lambda t: t.mutate(m=t.n.max()).m == 1,
+        lambda t: t.rowid() < 3,
         lambda t: t.n,
         lambda t: t,
         lambda t: True,
@@ -276,7 +277,7 @@ OTHER = ibis.memtable({"n": [1]})
         b"ok",
         _.nothere == 1,
     ],
-    ids=range(23),
+    ids=range(24),
 )
 def test_ibis_expressions_that_are_refused(where):
     with pytest.raises(InvalidArgument, match="where") as caught:

@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import InvalidArgument
 from ..privacy import Event, Guarantee
+from .parts import within
 from .release import Release, Value, optional_library, plain
 
 if TYPE_CHECKING:
@@ -62,7 +65,7 @@ class GroupedRelease(Mapping[Value, Release]):
     @cached_property
     def groups(self) -> tuple[Value, ...]:
         """The groups, in the order in which they were given."""
-        return self.shares.items  # type: ignore[return-value]
+        return tuple(self._places)
 
     @cached_property
     def shares(self) -> Release:
@@ -71,9 +74,9 @@ class GroupedRelease(Mapping[Value, Release]):
 
     def __getitem__(self, group: Value) -> Release:
         if group not in self._made:
-            if group not in self.groups:
+            if group not in self._places:
                 raise KeyError(group)
-            self._made[group] = self.joint.conditional(given={self.by: group})
+            self._made[group] = within(self.joint, (), {self.by: group}, np.array(self._places[group], dtype=np.int64))
         return self._made[group]
 
     def __iter__(self) -> Iterator[Value]:
@@ -114,6 +117,14 @@ class GroupedRelease(Mapping[Value, Release]):
     @cached_property
     def _made(self) -> dict[Value, Release]:
         return {}
+
+    @cached_property
+    def _places(self) -> dict[Value, list[int]]:
+        """Where in the joint release each group's items are: found once, not once for each group."""
+        found: dict[Value, list[int]] = {}
+        for place, item in enumerate(self.joint.items):
+            found.setdefault(item[0], []).append(place)  # type: ignore[index]
+        return found
 
     def _columns(self) -> dict[str, Any]:
         columns: dict[str, list[Any]] = {}

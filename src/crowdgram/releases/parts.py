@@ -28,7 +28,7 @@ from ..errors import InvalidArgument
 if TYPE_CHECKING:
     from .release import Release
 
-__all__ = ["conditional", "marginal"]
+__all__ = ["conditional", "marginal", "within"]
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
@@ -53,7 +53,8 @@ def marginal(release: Release, columns: Sequence[str]) -> Release:
         return release
     items, codes = _grouped(release, places, np.arange(len(release)))
     sums = _sums(release, codes, np.arange(len(release)), len(items))
-    all_measured, all_variance = float(sums.measured.sum()), float(sums.variances.sum())
+    all_variance = float(sums.variances.sum())
+    all_measured = _above_noise(float(sums.measured.sum()), all_variance)
     r = sums.measured / all_measured
     inside = np.clip(r, 0.0, 1.0)
     variance = (1 - inside) ** 2 * sums.variances + inside**2 * (all_variance - sums.variances)
@@ -84,21 +85,23 @@ def conditional(release: Release, columns: Sequence[str], given: Mapping[str, An
     if not given:
         raise InvalidArgument("given is empty: name a column and its value, as in conditional('page', country='DE').")
     fixed = dict(zip(_places(release, list(given)), given.values(), strict=True))
+    chosen = [
+        place
+        for place, item in enumerate(release.items)
+        if all(item[column] == value for column, value in fixed.items())  # type: ignore[index]
+    ]
+    if not chosen:
+        raise InvalidArgument(f"given={dict(given)!r} is not in the domain of this release.")
+    return within(release, columns, given, np.array(chosen, dtype=np.int64))
+
+
+def within(release: Release, columns: Sequence[str], given: Mapping[str, Any], chosen: Places) -> Release:
+    """The distribution over `columns` among the items at `chosen`, which are those whose other columns are as `given`."""
     places = _places(release, columns or [name for name in release.item_columns if name not in given])
-    if set(places) & set(fixed):
+    if set(given) & {release.item_columns[place] for place in places}:
         raise InvalidArgument(
             f"columns={list(columns)!r} and given={dict(given)!r} overlap: a column can be in one only."
         )
-    chosen = np.array(
-        [
-            place
-            for place, item in enumerate(release.items)
-            if all(item[column] == value for column, value in fixed.items())  # type: ignore[index]
-        ],
-        dtype=np.int64,
-    )
-    if not len(chosen):
-        raise InvalidArgument(f"given={dict(given)!r} is not in the domain of this release.")
     items, codes = _grouped(release, places, chosen)
     sums = _sums(release, codes, chosen, len(items))
     z = _quantile(release.confidence)
@@ -107,7 +110,7 @@ def conditional(release: Release, columns: Sequence[str], given: Mapping[str, An
     share = float(sums.probabilities.sum())
     q = sums.probabilities / share if share > 0 else np.full(len(items), 1 / len(items))
     low, high = _fieller(x, x_all, v, v_all, z)
-    seen = max(x_all, math.sqrt(v_all), 1e-300)
+    seen = _above_noise(x_all, v_all)
     errors = np.minimum(np.sqrt(np.maximum((1 - q) ** 2 * v + q**2 * (v_all - v), 0.0)) / seen, 1.0)
     everything = _all_other(release) / 2
     other = (np.minimum(sums.other, everything) + q * min(float(sums.other.sum()), everything)) / seen
@@ -139,6 +142,11 @@ def _fieller(x: Floats, x_all: float, v: Floats, v_all: float, z: float) -> tupl
     b, c = x * x_all - z**2 * v, x**2 - z**2 * v
     root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
     return np.clip((b - root) / a, 0.0, 1.0), np.clip((b + root) / a, 0.0, 1.0)
+
+
+def _above_noise(total: float, variance: float) -> float:
+    """A divisor that is not lost in its own noise: where it is, the parts must not be blown up."""
+    return max(total, math.sqrt(variance), 1e-300)
 
 
 def _quantile(confidence: float) -> float:

@@ -186,7 +186,7 @@ def _values(domain: object, item: str, role: str) -> Iterable[Any]:
 
 def _from_file(path: str, column: str | None, item: str, role: str) -> list[Any]:
     if any(path.lower().endswith(suffix) for suffix in SUFFIXES):
-        return read_column(path, column, item)
+        return read_column(path, column, item, role)
     if column is not None:
         raise InvalidArgument(f"{role}={path!r} is read as one item a line, so it has no column {column!r}.")
     try:

@@ -123,7 +123,7 @@ def _all_or(columns: Sequence[str] | None, available: Sequence[object]) -> Seque
     return [name for name in available if isinstance(name, str)] if columns is None else columns
 
 
-def read_column(path: str | os.PathLike[str], column: str | None, preferred: str) -> list[Any]:
+def read_column(path: str | os.PathLike[str], column: str | None, preferred: str, role: str = "domain") -> list[Any]:
     """All values of one column of a *public* file (a domain). Its content may appear in errors.
 
     `column=None`: the column named `preferred` if there is one, else the only column.
@@ -138,8 +138,8 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
                 column = names[0]
             else:
                 raise InvalidArgument(
-                    f"domain={os.fspath(path)!r} has the columns {listed(names)}: say which one holds the items "
-                    "(domain=(path, column), or --domain-column)."
+                    f"{role}={os.fspath(path)!r} has the columns {listed(names)}: say which one holds the items "
+                    f"({role}=(path, column){', or --domain-column' if role == 'domain' else ''})."
                 )
         values = engine.fetch(table.select(table[column]), "reading the domain")
     return list(values.column(0).to_pylist())
