@@ -96,7 +96,7 @@ def conditional(release: Release, columns: Sequence[str], given: Mapping[str, An
 
 
 def within(release: Release, columns: Sequence[str], given: Mapping[str, Any], chosen: Places) -> Release:
-    """The distribution over `columns` among the items at `chosen`, which are those whose other columns are as `given`."""
+    """The distribution over `columns` among the items at `chosen`: those whose other columns are as `given`."""
     places = _places(release, columns or [name for name in release.item_columns if name not in given])
     if set(given) & {release.item_columns[place] for place in places}:
         raise InvalidArgument(
