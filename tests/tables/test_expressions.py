@@ -67,6 +67,7 @@ def kept(where, source=None):
         ("n not in (0, 1)", "c"),
         ("n between 0 and 5", "ab"),
         ("n = '1'", "a"),
+        ("n > '-1'", "ab"),
         ("d >= '2024-01-31'", "ac"),
         ("t < '2024-01-31 23:59:30' and t > date '2000-01-01'", "a"),
         ("d = date_trunc('day', t)", "a"),
@@ -191,6 +192,8 @@ def test_what_is_refused(where):
         ("n + s > 1", "s is string"),
         ("year(s) = 2024", "s is string"),
         ("d > 'yesterday'", "'yesterday'"),
+        ("n > 'many'", "'many'"),
+        ("n > ''", "''"),
         ("cast(x as bigint) = 1", "Cast"),
         ("lower(n) = 'a'", "n is int64"),
         ("case when ok then 1 else 'x' end = 1", "Cast"),
@@ -290,6 +293,20 @@ def test_json_needs_text(tmp_path):
     assert kept("cast(n as bigint) > 3", tmp_path / "t.jsonl") == ["b"]
     with pytest.raises(InvalidArgument, match="SQL text"):
         kept(_.n == "3", tmp_path / "t.jsonl")
+
+
+def test_a_header_line_is_not_quoted(tmp_path):
+    (tmp_path / "t.csv").write_text(f"u,s,{SECRET}\na,x,1\n")
+    for where in (
+        _.nothere == 1,
+        lambda t: t["nothere"] == 1,
+        lambda t: t.nothere == 1,
+        "nothere = 1",
+        f'"{SECRET[:-1]}" = 1',
+    ):
+        with pytest.raises(CrowdgramError) as caught:
+            kept(where, tmp_path / "t.csv")
+        assert SECRET not in str(caught.value)
 
 
 # --- computed items

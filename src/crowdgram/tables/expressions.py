@@ -22,6 +22,7 @@ import ibis
 import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import sqlglot
+from ibis.common.annotations import ValidationError
 from ibis.common.deferred import Deferred
 from sqlglot import exp
 
@@ -75,9 +76,10 @@ def evaluate(expression: object, table: ir.Table, role: str) -> Any:
         elif callable(expression) and not isinstance(expression, ibis.Expr):
             value = expression(table)
     except Exception as error:  # noqa: BLE001 (whatever the caller's function does)
-        named = isinstance(error, (AttributeError, ibis.common.exceptions.IbisError)) and str(error).strip()
-        words = f"{type(error).__name__}{': ' + str(error).splitlines()[0] if named else ''}"
-        raise InvalidArgument(f"{role} cannot be built of the table's columns: {words}") from None
+        # Not its words: they may list the columns, and in a text file without a header line those are the first row.
+        raise InvalidArgument(
+            f"{role} cannot be built of the table's columns ({type(error).__name__}). Check names and types."
+        ) from None
     if not isinstance(value, ir.Value):
         raise InvalidArgument(
             f"{role} is a {type(value).__name__}: needs SQL text, or an Ibis expression of the table's columns."
@@ -152,7 +154,7 @@ class _Translator:
             return rule(self, tree)
         except RecursionError:
             raise InvalidArgument(f"{self._role}: the expression is nested too deeply.") from None
-        except (AttributeError, TypeError, ibis.common.exceptions.IbisError):
+        except (AttributeError, TypeError, ValidationError, ibis.common.exceptions.IbisError):
             pass  # the types do not fit: said below, in our words
         raise self._misfit(tree)
 
@@ -218,7 +220,7 @@ class _Translator:
                 moment = moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
                 return ibis.literal(moment, "timestamp(6)")
             if family == "number":
-                return self.literal(exp.Literal.number(value.strip())) if value.strip() else ibis.null()
+                return self.column(exp.Literal.number(value.strip() or "empty"))
         except ValueError:
             raise InvalidArgument(
                 f"{self._role}={self._text!r}: {value!r} is compared with a {other.type()} and cannot be read as one."
