@@ -43,6 +43,8 @@ def test_all_is_complete_and_resolves():
     public = {
         "Adjacency",
         "CrowdgramError",
+        "Database",
+        "GroupedRelease",
         "Guarantee",
         "ItemEstimate",
         "Release",

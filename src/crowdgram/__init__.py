@@ -15,15 +15,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .errors import CrowdgramError
     from .privacy import Adjacency, Guarantee
-    from .releases import ItemEstimate, Release, load, release
+    from .releases import GroupedRelease, ItemEstimate, Release, load, release
+    from .tables import Database
 
-__all__ = ["Adjacency", "CrowdgramError", "Guarantee", "ItemEstimate", "Release", "__version__", "load", "release"]
+__all__ = [
+    "Adjacency",
+    "CrowdgramError",
+    "Database",
+    "GroupedRelease",
+    "Guarantee",
+    "ItemEstimate",
+    "Release",
+    "__version__",
+    "load",
+    "release",
+]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Adjacency": "privacy",
     "CrowdgramError": "errors",
+    "Database": "tables",
+    "GroupedRelease": "releases",
     "Guarantee": "privacy",
     "ItemEstimate": "releases",
     "Release": "releases",

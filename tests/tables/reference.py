@@ -8,16 +8,24 @@ from collections import Counter, defaultdict
 
 ROW_LIMIT = 2**20
 UNIT = 2**30
+COUNT_LIMIT = 2**40
+SUM_LIMIT = 2**51
 
 
 class ReferenceCounts:
-    def __init__(self, rows, domain):
+    def __init__(self, rows, domain, counted=False):
+        """`counted`: rows are (user, item, n); an item may be a tuple of values."""
         place = {item: j for j, item in enumerate(domain)}
         self.items = len(domain)
         self.cells = defaultdict(Counter)
-        for user, item in rows:
-            if user is not None and item is not None and item in place:
-                self.cells[user][place[item]] += 1
+        for user, item, *given in rows:
+            n = given[0] if counted else 1
+            if user is not None and item is not None and item in place and n is not None and n > 0:
+                self.cells[user][place[item]] += min(n, COUNT_LIMIT)
+        if counted:
+            for cell in self.cells.values():
+                for j in cell:
+                    cell[j] = min(cell[j], SUM_LIMIT // self.items)
         for user, cell in list(self.cells.items()):
             divisor = -(-sum(cell.values()) // ROW_LIMIT)
             self.cells[user] = {j: n // divisor for j, n in cell.items() if n // divisor}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from itertools import product
 
 import numpy as np
@@ -17,12 +18,15 @@ from crowdgram.tables import (
     l1_sum,
     open_rows,
     read_domain,
+    read_joint_domain,
     rows_histogram,
     sampled_sum,
     sums,
     tally,
 )
 from crowdgram.tables import counts as counts_module
+from crowdgram.tables.expressions import evaluate
+from crowdgram.tables.sources import open_source
 
 from . import reference
 
@@ -123,6 +127,104 @@ def test_every_sum_is_the_reference_integer_for_integer(counted, case):
         found = measured.histogram(edges, 2).tolist()
         assert found == reference.distance_histogram(expected, centre, norm, edges, 2)
         measured.drop()
+
+
+# --- rows that are counted already, several item columns, and filters
+
+
+DAY, LATER = datetime.date(2024, 2, 29), datetime.date(2024, 3, 1)
+NOON = datetime.datetime(2024, 2, 29, 12, 0, 0, 7)
+
+
+def counts_of_all_sizes():
+    """(user, country, page, day, whether, moment, n) and a domain of five item columns."""
+    sizes = [1, 2, 7, 2**20 - 1, 2**20, 2**31, 2**40 - 1, 2**40 + 5, 2**53 + 1, 2**63 - 1]
+    odd = [0, -1, -(2**63), None]
+    rows = [(f"u{k % 4}", "DE", k % 3, DAY, True, NOON, n) for k, n in enumerate(sizes + odd)]
+    days, truths = (DAY, LATER, None), (True, False)
+    rows += [
+        ("light", ("DE", "FR", None)[k % 3], k % 5, days[k % 4 % 3], truths[k % 2], NOON, k % 7) for k in range(90)
+    ]
+    rows += [("many", "FR", 1, LATER, False, NOON, 2**20 - 1)] * 50 + [
+        ("many", "FR", 2, DAY, True, NOON, 2**39 + 3)
+    ] * 50
+    rows += [(None, "DE", 0, DAY, True, NOON, 3), ("u0", "DE", None, DAY, True, NOON, 3)]
+    rows += [
+        ("u0", "XX", 0, DAY, True, NOON, 2**60),
+        ("u0", "DE", 0, DAY, True, None, 3),
+        ("u0", "DE", 0, DAY, None, NOON, 3),
+    ]
+    return rows, list(product(("FR", "DE", "never"), (4, 0, 1, 2), (LATER, DAY), (False, True), (NOON,)))
+
+
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def table_of(request):
+    """schema, rows -> a table that is worked on by the engine under test."""
+    kinds = {"string": pa.string(), "bigint": pa.int64(), "timestamp_ntz": pa.timestamp("us")}
+    kinds |= {"date": pa.date32(), "boolean": pa.bool_()}
+
+    def make(schema, rows):
+        if request.param == "spark":
+            return request.getfixturevalue("spark").createDataFrame(rows, schema).repartition(3)
+        fields = [pair.split() for pair in schema.split(", ")]
+        columns = zip(fields, zip(*rows, strict=True), strict=True)
+        return pa.table({name: pa.array(values, kinds[kind]) for (name, kind), values in columns})
+
+    return make
+
+
+def test_counted_rows_of_joint_items_are_the_reference_integer_for_integer(table_of):
+    rows, domain = counts_of_all_sizes()
+    joint = [(user, None if None in item else tuple(item), n) for user, *item, n in rows]
+    expected = reference.ReferenceCounts(joint, domain, counted=True)
+    assert max(expected.rows.values()) > 2**19  # somebody is at the limit
+    table = table_of("u string, c string, p bigint, d date, b boolean, t timestamp_ntz, n bigint", rows)
+    made = open_rows(table, user="u", item=["c", "p", "d", "b", "t"], count="n")
+    assert made.keys == ("item", "item_1", "item_2", "item_3", "item_4")
+    with made.engine as engine:
+        counts = count_rows(made, read_joint_domain(domain, made.item_types, made.names))
+        found = engine.fetch(counts.cells, "testing").to_pydict()
+        users = engine.fetch(counts.users, "testing").to_pydict()
+    cells = {(user, j): n for user, cell in expected.cells.items() for j, n in cell.items()}
+    assert dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True)) == cells
+    assert dict(zip(users["user"], users["rows"], strict=True)) == expected.rows
+
+
+# The same verdict for each row, on every engine: expressions with the Python that they stand for.
+MOMENTS = [datetime.datetime(2024, 1 + k % 12, 1 + k % 28, k % 24, k % 60) for k in range(59)]
+EXPRESSIONS = {
+    "a > 3 and not (b = 2)": lambda a, b, s, t: a > 3 and b != 2,
+    "a / b > 1.5": lambda a, b, s, t: b != 0 and a / b > 1.5,
+    "a // b = 2 or a % b = 1": lambda a, b, s, t: b != 0 and (a // b == 2 or a % b == 1),
+    "a * 4611686018427387904 is null": lambda a, b, s, t: True,
+    "s like 'x%' or s in ('/a/b', 'y')": lambda a, b, s, t: s.startswith("x") or s in ("/a/b", "y"),
+    "cast(s as bigint) = 12": lambda a, b, s, t: s == "12",
+    "cast(s as date) is null": lambda a, b, s, t: True,
+    "split_part(s, '/', 3) = 'b'": lambda a, b, s, t: s == "/a/b",
+    "substring(s, 1, 2) = 'x1' or right(s, 1) = 'b'": lambda a, b, s, t: s[:2] == "x1" or s[-1:] == "b",
+    "length(upper(s) || 'é') = 3": lambda a, b, s, t: len(s) == 2,
+    "coalesce(nullif(s, 'y'), 'n') = 'n'": lambda a, b, s, t: s == "y",
+    "case when a > b then 'more' else 'less' end = 'more'": lambda a, b, s, t: a > b,
+    "date_trunc('month', t) = '2024-03-01'": lambda a, b, s, t: t.month == 3,
+    "strftime(t, '%Y-%m-%d %H') = '2024-01-01 00'": lambda a, b, s, t: t.strftime("%m-%d %H") == "01-01 00",
+    "year(t) = 2024 and quarter(t) = 2 and hour(t) < 12": lambda a, b, s, t: 4 <= t.month <= 6 and t.hour < 12,
+    "dayofweek(t) = 0 or isodow(t) = 1": lambda a, b, s, t: t.isoweekday() in (7, 1),
+    "cast(t as date) between '2024-02-01' and '2024-02-29'": lambda a, b, s, t: t.month == 2,
+    "floor(a / 2.0) = 2 and abs(0 - b) < 3": lambda a, b, s, t: a // 2 == 2 and abs(b) < 3,
+}
+
+
+def test_filters_are_the_same_on_every_engine(table_of):
+    texts = ["x1", "x", "y", "/a/b", "12", "1.9", "Z"]
+    rows = [(k, k % 11, k % 5 - 1, texts[k % 7], MOMENTS[k % 59]) for k in range(385)]
+    engine, table = open_source(table_of("u bigint, a bigint, b bigint, s string, t timestamp_ntz", rows), None, "u")
+    with engine:
+        verdicts = {f"v{j}": evaluate(text, table, "where") for j, text in enumerate(EXPRESSIONS)}
+        found = engine.fetch(table.select("u", **verdicts).order_by("u"), "testing")
+    for j, (text, python) in enumerate(EXPRESSIONS.items()):
+        kept = [bool(value) for value in found[f"v{j}"].to_pylist()]
+        assert kept == [bool(python(*row[1:])) for row in rows], text
+        assert any(kept)
 
 
 def test_partitions_and_row_order_cannot_matter(counted):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .files import load, save, write_whole
+from .files import load, save, write_csv, write_whole
+from .grouped import GroupedRelease
 from .pipeline import release
 from .release import ItemEstimate, Release
 
-__all__ = ["ItemEstimate", "Release", "load", "release", "save", "write_whole"]
+__all__ = ["GroupedRelease", "ItemEstimate", "Release", "load", "release", "save", "write_csv", "write_whole"]

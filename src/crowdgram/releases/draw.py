@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingDependency
-from .release import Item, Release
+from .release import Release, label
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -18,7 +18,7 @@ _SHOWN_IN_HTML = 20
 
 
 def plot(
-    release: Release, n: int, truth: Mapping[Item, float] | None, ax: matplotlib.axes.Axes | None
+    release: Release, n: int, truth: Mapping[Any, float] | None, ax: matplotlib.axes.Axes | None
 ) -> matplotlib.axes.Axes:
     """Bars with intervals for the n most probable items; dots for `truth`."""
     try:
@@ -54,7 +54,7 @@ def plot(
             label="truth (public here)",
         )
     # "$" would start a formula in matplotlib, and a formula can fail to parse.
-    ax.set_yticks(places, [_short(_one_line(str(one.item))).replace("$", r"\$") for one in shown])
+    ax.set_yticks(places, [_short(_one_line(label(one.item))).replace("$", r"\$") for one in shown])
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel("probability")
@@ -71,7 +71,7 @@ def to_html(release: Release) -> str:
     shown = release.top(_SHOWN_IN_HTML)
     widest = max((one.upper for one in shown), default=1.0) or 1.0
     rows = "".join(
-        f"<tr><td style='text-align:left'>{html.escape(_short(str(one.item)))}</td><td>{one.probability:.4f}</td>"
+        f"<tr><td style='text-align:left'>{html.escape(_short(label(one.item)))}</td><td>{one.probability:.4f}</td>"
         f"<td>{one.lower:.4f} to {one.upper:.4f}</td><td style='text-align:left'>"
         "<div style='background:#9ecae1;height:0.9em;"
         f"width:{160 * one.probability / widest:.0f}px'></div></td></tr>"
@@ -80,13 +80,17 @@ def to_html(release: Release) -> str:
     more = f"<p>and {len(release) - len(shown)} more items</p>" if len(release) > len(shown) else ""
     return (
         f"<div><p><b>{html.escape(_question(release))}</b>, released by {html.escape(release.mechanism)}. "
-        f"{html.escape(release.guarantee.sentence())}</p><table><thead><tr><th>item</th><th>probability</th>"
+        f"{html.escape(release.guarantee.sentence())}</p><table><thead><tr><th>{html.escape(_heading(release))}</th><th>probability</th>"
         f"<th>{release.confidence:.0%} interval</th><th></th></tr></thead><tbody>{rows}</tbody></table>{more}</div>"
     )
 
 
 def _question(release: Release) -> str:
     return "Share of all rows by item" if release.weight == "rows" else "Average user's share by item"
+
+
+def _heading(release: Release) -> str:
+    return ", ".join(release.item_columns) if len(release.item_columns) > 1 else "item"
 
 
 def _one_line(text: str) -> str:

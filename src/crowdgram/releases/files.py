@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
 import uuid
@@ -13,12 +14,23 @@ import numpy as np
 
 from ..errors import CrowdgramError, InvalidArgument, UnreadableSource, UnwritableTarget
 from ..privacy import Guarantee, event_from_dict, event_to_dict
-from .release import Release
+from .grouped import GroupedRelease
+from .release import Item, Release
 
-__all__ = ["SCHEMA_VERSION", "load", "save", "to_document", "write_whole"]
+__all__ = ["SCHEMA_VERSION", "load", "save", "to_document", "write_csv", "write_whole"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Version 1 had one item column, of integers or strings, and neither `measured` nor `other_errors`."""
 _ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
+_OPTIONAL = ("sampling_errors", "measured", "other_errors")
+_KINDS: dict[str, type] = {
+    "boolean": bool,
+    "integer": int,
+    "string": str,
+    "timestamp": datetime.datetime,
+    "date": datetime.date,
+    "uuid": uuid.UUID,
+}
 
 
 def to_document(release: Release) -> dict[str, Any]:
@@ -34,18 +46,73 @@ def to_document(release: Release) -> dict[str, Any]:
         "versions": dict(release.versions),
         "confidence": release.confidence,
         "predicted_l1_error": release.predicted_l1_error,
-        "items": list(release.items),
+        "item_columns": list(release.item_columns),
+        "item_kinds": _kinds(release),
+        "items": [_written(item) for item in release.items],
         **{name: getattr(release, name).tolist() for name in _ARRAYS},
-        "sampling_errors": None if release.sampling_errors is None else release.sampling_errors.tolist(),
+        **{name: None if (found := getattr(release, name)) is None else found.tolist() for name in _OPTIONAL},
     }
 
 
-def save(release: Release, path: str | os.PathLike[str]) -> None:
-    """Write `release` to `path`."""
-    write_whole(path, json.dumps(to_document(release), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+def _kinds(release: Release) -> list[str]:
+    """What the values of each item column are, by their Python types."""
+    rows = release.items if len(release.item_columns) > 1 else [(item,) for item in release.items]
+    found = []
+    for column in zip(*rows, strict=True):
+        found.append(next((kind for kind, python in _KINDS.items() if isinstance(column[0], python)), "string"))
+    return found
 
 
-def load(path: str | os.PathLike[str]) -> Release:
+def _written(item: Item) -> Any:
+    """An item as JSON: dates, timestamps and UUIDs as text, tuples as lists."""
+    if isinstance(item, tuple):
+        return [_written(value) for value in item]
+    if isinstance(item, datetime.date):
+        return item.isoformat()
+    return str(item) if isinstance(item, uuid.UUID) else item
+
+
+def _read_items(document: dict[str, Any], columns: tuple[str, ...]) -> tuple[Item, ...]:
+    kinds = document.get("item_kinds", [None])
+    if not isinstance(kinds, list) or len(kinds) != len(columns):
+        raise InvalidArgument("its item_kinds need one entry for each item column")
+    if len(columns) == 1:
+        return tuple(_read_value(value, kinds[0]) for value in document["items"])
+    rows = document["items"]
+    if not all(isinstance(row, list) and len(row) == len(columns) for row in rows):
+        raise InvalidArgument(f"its items need to be lists of {len(columns)} values")
+    return tuple(tuple(_read_value(v, k) for v, k in zip(row, kinds, strict=True)) for row in rows)
+
+
+def _read_value(value: Any, kind: str | None) -> Any:
+    if kind in ("date", "timestamp", "uuid"):
+        if not isinstance(value, str):
+            raise InvalidArgument(f"its items need to be {kind}s in text")
+        return uuid.UUID(value) if kind == "uuid" else _KINDS[kind].fromisoformat(value)  # type: ignore[attr-defined]
+    if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, (int, str)):
+        raise InvalidArgument("its items need to be integers or strings, or of the kind that it states")
+    return value
+
+
+def save(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
+    """Write `release` to `path`. A grouped one is saved as the joint release that it is made of, marked as grouped."""
+    joint = release.joint if isinstance(release, GroupedRelease) else release
+    document = {**to_document(joint), "grouped": isinstance(release, GroupedRelease)}
+    write_whole(path, json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+
+
+def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
+    """Write the distribution as CSV, a line for each item (of each group), whole or not at all."""
+    import io
+
+    from pyarrow import csv
+
+    target = io.BytesIO()
+    csv.write_csv(release.to_arrow(), target)
+    write_whole(path, target.getvalue())
+
+
+def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
     """Read a release, checking its schema version and its shape."""
     where = os.fspath(path)
     try:
@@ -57,7 +124,7 @@ def load(path: str | os.PathLike[str]) -> Release:
     if not isinstance(document, dict) or document.get("schema") != "crowdgram-release":
         raise UnreadableSource(f"{where!r} is not a saved release: it has no schema 'crowdgram-release'.")
     version = document.get("schema_version")
-    if version != SCHEMA_VERSION:
+    if isinstance(version, bool) or version not in (1, SCHEMA_VERSION):
         newer = isinstance(version, int) and version > SCHEMA_VERSION
         step = (
             "Install a newer Crowdgram."
@@ -65,15 +132,17 @@ def load(path: str | os.PathLike[str]) -> Release:
             else "Check that it is a file that 'crowdgram release' or Release.save wrote."
         )
         raise UnreadableSource(
-            f"{where!r} has schema version {version!r}; this Crowdgram reads version {SCHEMA_VERSION}. {step}"
+            f"{where!r} has schema version {version!r}; this Crowdgram reads versions 1 to {SCHEMA_VERSION}. {step}"
         )
     try:
+        columns = tuple(str(name) for name in document.get("item_columns", ["item"]))
         loaded = Release(
-            items=tuple(document["items"]),
+            items=_read_items(document, columns),
+            item_columns=columns,
             **{name: np.array(document[name], dtype=np.float64) for name in _ARRAYS},
             confidence=float(document["confidence"]),
             predicted_l1_error=float(document["predicted_l1_error"]),
-            sampling_errors=_optional_array(document["sampling_errors"]),
+            **{name: _optional_array(document.get(name)) for name in _OPTIONAL},
             guarantee=Guarantee.from_dict(document["guarantee"]),
             events=tuple(event_from_dict(event) for event in document["events"]),
             mechanism=str(document["mechanism"]),
@@ -82,7 +151,7 @@ def load(path: str | os.PathLike[str]) -> Release:
             versions=dict(document["versions"]),
         )
         _check_shape(loaded)
-        return loaded
+        return GroupedRelease(loaded) if document.get("grouped") is True else loaded
     except KeyError as error:
         raise UnreadableSource(f"{where!r} is a damaged release: {error} is missing.") from None
     except (AttributeError, TypeError, ValueError, OverflowError, CrowdgramError) as error:
@@ -96,11 +165,13 @@ def _optional_array(values: Any) -> Any:
 def _check_shape(release: Release) -> None:
     if not release.items or len(set(release.items)) < len(release.items):
         raise InvalidArgument("its items need to be distinct, and at least one")
-    if not all(isinstance(item, (int, str)) and not isinstance(item, bool) for item in release.items):
-        raise InvalidArgument("its items need to be integers or strings")
-    for name in _ARRAYS if release.sampling_errors is None else (*_ARRAYS, "sampling_errors"):
+    if not release.item_columns or len(set(release.item_columns)) < len(release.item_columns):
+        raise InvalidArgument("its item_columns need to be distinct, and at least one")
+    for name in (*_ARRAYS, *_OPTIONAL):
         values = getattr(release, name)
-        if values.ndim != 1 or not np.all(np.isfinite(values)) or np.any(values < 0):
+        if values is None:
+            continue
+        if values.ndim != 1 or not np.all(np.isfinite(values)) or (name != "measured" and np.any(values < 0)):
             raise InvalidArgument(f"its {name} need to be finite numbers of at least 0")
     if abs(float(release.probabilities.sum()) - 1) > 1e-6:
         raise InvalidArgument("its probabilities need to sum to 1")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["ItemEstimate", "Release"]
+__all__ = ["Item", "ItemEstimate", "Release", "Value", "label", "optional_library", "plain"]
 
 Floats = npt.NDArray[np.float64]
-Item = int | str
+Value = int | str | bool | datetime.date | datetime.datetime | uuid.UUID
+Item = Value | tuple[Value, ...]
+"""A value of the item column; a tuple of values where there are several columns."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,9 @@ class Release:
     predicted_l1_error: of all probabilities together, against the table's own. sampling_errors: how far the table's
     own may be from the population that its users came from; None where the mechanism does not learn it. events: every
     draw of noise that the table paid for. mechanism, parameters: how it was made; public. weight: "rows" (share of
-    all rows) or "users" (the average user). versions: of the software that made it.
+    all rows) or "users" (the average user). versions: of the software that made it. item_columns: the columns that
+    items are values of; with several, items are tuples. measured: the shares as measured, before shrinkage;
+    other_errors: what else than noise the intervals allow for. Sums of items start from these two.
     """
 
     items: tuple[Item, ...]
@@ -65,10 +71,14 @@ class Release:
     sampling_errors: Floats | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    item_columns: tuple[str, ...] = ("item",)
+    measured: Floats | None = None
+    other_errors: Floats | None = None
 
     def __post_init__(self) -> None:
         columns = [self.probabilities, self.standard_errors, self.lower, self.upper]
-        for values in columns if self.sampling_errors is None else [*columns, self.sampling_errors]:
+        optional = [self.sampling_errors, self.measured, self.other_errors]
+        for values in [*columns, *(one for one in optional if one is not None)]:
             if len(values) != len(self.items):
                 raise InvalidArgument(f"a release of {len(self.items)} items has a column of {len(values)} values.")
             values.flags.writeable = False
@@ -112,27 +122,45 @@ class Release:
             raise InvalidArgument(f"of={of!r}: needs to be 'table' or 'population'.")
         if self.sampling_errors is None:
             raise InvalidArgument(
-                f"of='population': mechanism={self.mechanism!r} does not learn how users differ. Use mechanism='auto'."
+                f"of='population': mechanism={self.mechanism!r} does not learn how users differ, and a part of a "
+                "release does not know it. Use mechanism='auto', and the release as a whole."
             )
         reach = NormalDist().inv_cdf((1 + self.confidence) / 2) * self.sampling_errors
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
         wider = np.hypot(half, reach)
         return np.clip(middle - wider, 0.0, 1.0), np.clip(middle + wider, 0.0, 1.0)
 
+    def marginal(self, *columns: str) -> Release:
+        """The distribution over some of the item columns, with errors of its own. Costs no privacy."""
+        from .parts import marginal
+
+        return marginal(self, columns)
+
+    def conditional(self, *columns: str, given: Mapping[str, Value] | None = None, **fixed: Value) -> Release:
+        """The distribution over item columns among the items whose other columns are as given. Costs no privacy.
+
+            release.conditional("page", country="DE")
+
+        Without `columns`: over all columns that are not fixed. `given`: for columns whose names are no Python names.
+        """
+        from .parts import conditional
+
+        return conditional(self, columns, {**(given or {}), **fixed})
+
     def to_arrow(self) -> pyarrow.Table:
         """A table with a row for each item."""
         import pyarrow as pa
 
-        return pa.table(self._columns())
+        return pa.table(self.columns())
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with a row for each item."""
-        frame: pandas.DataFrame = _optional("pandas").DataFrame(self._columns())
+        frame: pandas.DataFrame = optional_library("pandas").DataFrame(self.columns())
         return frame
 
     def to_polars(self) -> polars.DataFrame:
         """A data frame with a row for each item."""
-        frame: polars.DataFrame = _optional("polars").DataFrame(self._columns())
+        frame: polars.DataFrame = optional_library("polars").DataFrame(self.columns())
         return frame
 
     def to_dp_event(self) -> dp_accounting.DpEvent:
@@ -152,13 +180,14 @@ class Release:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Release:
-        """Read a release that `save` wrote."""
+        """Read a release that `save` wrote; of a grouped one, the joint release."""
         from .files import load
 
-        return load(path)
+        loaded = load(path)
+        return loaded if isinstance(loaded, Release) else loaded.joint
 
     def plot(
-        self, n: int = 20, *, truth: Mapping[Item, float] | None = None, ax: matplotlib.axes.Axes | None = None
+        self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes | None = None
     ) -> matplotlib.axes.Axes:
         """Draw the n most probable items with their intervals; `truth` adds public values to compare with."""
         from .draw import plot
@@ -196,9 +225,14 @@ class Release:
             float(self.upper[place]),
         )
 
-    def _columns(self) -> dict[str, Any]:
+    def columns(self, *, named: bool = False) -> dict[str, Any]:
+        """The columns of a frame: "item" (or the item columns, where there are several or `named`), then the rest."""
+        one = len(self.item_columns) == 1
+        names = ["item"] if one and not named else self.item_columns
+        rows: Any = [(item,) for item in self.items] if one else self.items
+        parts = zip(names, zip(*rows, strict=True), strict=True)
         return {
-            "item": list(self.items),
+            **{name: [plain(value) for value in values] for name, values in parts},
             "probability": np.array(self.probabilities),
             "standard_error": np.array(self.standard_errors),
             "lower": np.array(self.lower),
@@ -206,7 +240,18 @@ class Release:
         }
 
 
-def _optional(library: str) -> Any:
+def label(item: Item) -> str:
+    """An item in words."""
+    return ", ".join(map(str, item)) if isinstance(item, tuple) else str(item)
+
+
+def plain(value: Value) -> Any:
+    """A value as frames take it: UUIDs are text there."""
+    return str(value) if isinstance(value, uuid.UUID) else value
+
+
+def optional_library(library: str) -> Any:
+    """A library that Crowdgram can do without, or an error that says how to get it."""
     import importlib
 
     try:
