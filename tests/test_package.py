@@ -45,6 +45,7 @@ def test_all_is_complete_and_resolves():
         "CrowdgramError",
         "Guarantee",
         "ItemEstimate",
+        "Other",
         "Release",
         "__version__",
         "load",

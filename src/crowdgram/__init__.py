@@ -15,9 +15,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .errors import CrowdgramError
     from .privacy import Adjacency, Guarantee
-    from .releases import ItemEstimate, Release, load, release
+    from .releases import ItemEstimate, Other, Release, load, release
 
-__all__ = ["Adjacency", "CrowdgramError", "Guarantee", "ItemEstimate", "Release", "__version__", "load", "release"]
+__all__ = [
+    "Adjacency",
+    "CrowdgramError",
+    "Guarantee",
+    "ItemEstimate",
+    "Other",
+    "Release",
+    "__version__",
+    "load",
+    "release",
+]
 
 __version__ = "0.1.0"
 
@@ -26,6 +36,7 @@ _HOMES = {
     "CrowdgramError": "errors",
     "Guarantee": "privacy",
     "ItemEstimate": "releases",
+    "Other": "releases",
     "Release": "releases",
     "load": "releases",
     "release": "releases",

@@ -102,10 +102,21 @@ def release(
     ],
     delta: Annotated[float, typer.Option(help="Chance that the bound may fail; 0 for pure privacy.")] = 0.0,
     domain: Annotated[
-        str | None, typer.Option(help="The public items: a file with one a line, or a CSV, Parquet or JSON file.")
+        str | None,
+        typer.Option(
+            help="The public items: a file with one a line, or a CSV, Parquet or JSON file. [default: discover, which "
+            "finds those that enough users have, for part of the budget]"
+        ),
     ] = None,
     domain_column: Annotated[
         str | None, typer.Option(help="Column of the domain file. [default: like --item, or the only one]")
+    ] = None,
+    discovery_share: Annotated[
+        float | None, typer.Option(help="Part of the budget that buys the items. [default: 0.1]")
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option(help="Name of the item for all rows outside the domain. [default: other, where items are found]"),
     ] = None,
     weight: Annotated[
         WeightChoice, typer.Option(help="rows: share of all rows; users: the average user's distribution.")
@@ -138,6 +149,8 @@ def release(
             epsilon=epsilon,
             delta=delta,
             domain=domain if domain is None or domain_column is None else (Path(domain), domain_column),
+            discovery_share=discovery_share,
+            other=other,
             adjacency=adjacency,
             weight=weight.value,
             mechanism=mechanism.value,

@@ -83,8 +83,9 @@ def show_release(console: Console, release: Release, n: int, truth: Mapping[Item
         highlight=False,
         soft_wrap=not console.is_terminal,
     )
-    sentence = printable(release.guarantee.sentence())
-    console.print(sentence, markup=False, highlight=False, soft_wrap=not console.is_terminal)
+    for sentence in (release.about_items(), release.guarantee.sentence()):
+        if sentence is not None:
+            console.print(printable(sentence), markup=False, highlight=False, soft_wrap=not console.is_terminal)
 
 
 def printable(text: str) -> str:

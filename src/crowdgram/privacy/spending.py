@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyViolation
 from . import accounting, noise
-from .events import Event, GaussianEvent, LaplaceEvent
+from .events import Event, GaussianEvent, LaplaceEvent, ThresholdEvent
 from .guarantee import Adjacency, Guarantee
 
 __all__ = ["Spending"]
@@ -37,6 +38,8 @@ class Spending:
         self.guarantee = guarantee
         self._events: list[Event] = []
         self._reserved: dict[str, LaplaceEvent] = {}
+        self._opening = 0
+        self._pure_delta = 0.0
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -48,15 +51,37 @@ class Spending:
         Whether it takes place, and with how much of its epsilon, may then depend on noisy outcomes: Gaussian rounds
         are given what is left when all of what was reserved is spent (docs/proofs/accounting.md, Theorem 4).
         """
-        if self._events:
+        if len(self._events) > self._opening:
             raise PrivacyViolation(
                 f"{purpose!r} is reserved after the table was looked at: reserve before the first event."
             )
         self._reserved[purpose] = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), 1)
 
+    def end_opening(self, *, pure_delta: float) -> None:
+        """Say that all events so far were fixed by public values: reserves may still follow.
+
+        `pure_delta`: the part of delta that is for paths which finish purely after Gaussian events of the opening;
+        Gaussian rounds do without it (docs/proofs/accounting.md, Theorem 5).
+        """
+        if self._reserved or not 0.0 <= pure_delta < 1.0:
+            raise PrivacyViolation("an opening ends before anything is reserved, with a pure_delta from 0 to below 1.")
+        self._opening, self._pure_delta = len(self._events), pure_delta
+
+    def threshold(self, purpose: str, *, delta: float) -> float:
+        """Record a threshold that may fail with chance `delta`; what of it each user whose rows change may use.
+
+        One user's items come or go under add-remove. Under replace one's go and another's come: each has half.
+        """
+        self._spend(ThresholdEvent(purpose, delta))
+        return delta if self.guarantee.adjacency is Adjacency.ADD_REMOVE else delta / 2
+
     def laplace_scale(self, bound: int, epsilon: float) -> float:
         """The scale that `laplace` would use."""
         return accounting.laplace_scale(self._l1(bound), epsilon)
+
+    def gaussian_sigma(self, bound: int, mu: float, *, non_negative: bool = False) -> float:
+        """The sigma that `gaussian` would use."""
+        return accounting.gaussian_sigma(self._l2(bound, non_negative), mu)
 
     def laplace(self, purpose: str, sums: Integers, *, bound: int, epsilon: float) -> tuple[Integers, LaplaceEvent]:
         """Add discrete Laplace noise to sums of vectors of l1 norm at most `bound`, for `epsilon`."""
@@ -72,20 +97,30 @@ class Spending:
         bound: int,
         mu: float,
         non_negative: bool = False,
+        dimension: int | None = None,
     ) -> tuple[Integers, GaussianEvent]:
-        """Add discrete Gaussian noise to sums of vectors of l2 norm at most `bound`, for `mu`."""
+        """Add discrete Gaussian noise to sums of vectors of l2 norm at most `bound`, for `mu`.
+
+        `dimension`: a public bound on the number of sums, where that number is private.
+        """
+        if dimension is not None and len(sums) > dimension:
+            raise PrivacyViolation(f"{purpose!r} has more coordinates than its public bound {dimension}.")
         sensitivity = self._l2(bound, non_negative)
-        event = GaussianEvent(purpose, sensitivity, accounting.gaussian_sigma(sensitivity, mu), max(len(sums), 1))
+        sigma = self.gaussian_sigma(bound, mu, non_negative=non_negative)
+        event = GaussianEvent(purpose, sensitivity, sigma, dimension or max(len(sums), 1))
         self._spend(event)
         return noise.add_discrete_gaussian(sums, event.sigma), event
 
     def remaining_mu(self, dimension: int) -> float:
         """What is left for Gaussian noise on `dimension` coordinates in all."""
-        return accounting.remaining_mu(self.guarantee, self._committed(), dimension)
+        guarantee = self.guarantee
+        if self._pure_delta:
+            guarantee = replace(guarantee, delta=max(math.nextafter(guarantee.delta - self._pure_delta, 0.0), 0.0))
+        return accounting.remaining_mu(guarantee, self._committed(), dimension)
 
     def remaining_epsilon(self) -> float:
         """What is left for one more pure event."""
-        return accounting.remaining_epsilon(self.guarantee, self._events)
+        return accounting.remaining_epsilon(self.guarantee, self._events, self._pure_delta)
 
     def settled(self) -> Guarantee:
         """The guarantee, after it was recomputed from the recorded events. Raises if it does not hold."""

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .files import load, save, write_whole
 from .pipeline import release
-from .release import ItemEstimate, Release
+from .release import ItemEstimate, Other, Release
 
-__all__ = ["ItemEstimate", "Release", "load", "release", "save", "write_whole"]
+__all__ = ["ItemEstimate", "Other", "Release", "load", "release", "save", "write_whole"]

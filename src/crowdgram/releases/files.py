@@ -13,11 +13,13 @@ import numpy as np
 
 from ..errors import CrowdgramError, InvalidArgument, UnreadableSource, UnwritableTarget
 from ..privacy import Guarantee, event_from_dict, event_to_dict
-from .release import Release
+from .release import Item, Other, Release
 
 __all__ = ["SCHEMA_VERSION", "load", "save", "to_document", "write_whole"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: the last item may be {"other": name}. Version 1 is read too."""
+READABLE = (1, 2)
 _ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
 
 
@@ -34,7 +36,7 @@ def to_document(release: Release) -> dict[str, Any]:
         "versions": dict(release.versions),
         "confidence": release.confidence,
         "predicted_l1_error": release.predicted_l1_error,
-        "items": list(release.items),
+        "items": [_item_to_json(item) for item in release.items],
         **{name: getattr(release, name).tolist() for name in _ARRAYS},
         "sampling_errors": None if release.sampling_errors is None else release.sampling_errors.tolist(),
     }
@@ -57,7 +59,7 @@ def load(path: str | os.PathLike[str]) -> Release:
     if not isinstance(document, dict) or document.get("schema") != "crowdgram-release":
         raise UnreadableSource(f"{where!r} is not a saved release: it has no schema 'crowdgram-release'.")
     version = document.get("schema_version")
-    if version != SCHEMA_VERSION:
+    if version not in READABLE or isinstance(version, (bool, float)):
         newer = isinstance(version, int) and version > SCHEMA_VERSION
         step = (
             "Install a newer Crowdgram."
@@ -65,11 +67,11 @@ def load(path: str | os.PathLike[str]) -> Release:
             else "Check that it is a file that 'crowdgram release' or Release.save wrote."
         )
         raise UnreadableSource(
-            f"{where!r} has schema version {version!r}; this Crowdgram reads version {SCHEMA_VERSION}. {step}"
+            f"{where!r} has schema version {version!r}; this Crowdgram reads versions up to {SCHEMA_VERSION}. {step}"
         )
     try:
         loaded = Release(
-            items=tuple(document["items"]),
+            items=tuple(_item_from_json(item) for item in document["items"]),
             **{name: np.array(document[name], dtype=np.float64) for name in _ARRAYS},
             confidence=float(document["confidence"]),
             predicted_l1_error=float(document["predicted_l1_error"]),
@@ -89,6 +91,18 @@ def load(path: str | os.PathLike[str]) -> Release:
         raise UnreadableSource(f"{where!r} is a damaged release: {str(error).rstrip('.')}.") from None
 
 
+def _item_to_json(item: Item) -> Any:
+    return {"other": item.name} if isinstance(item, Other) else item
+
+
+def _item_from_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) != {"other"} or not isinstance(value["other"], str):
+            raise InvalidArgument("an item that is not an integer or a string needs to be {'other': its name}")
+        return Other(value["other"])
+    return value
+
+
 def _optional_array(values: Any) -> Any:
     return None if values is None else np.array(values, dtype=np.float64)
 
@@ -96,7 +110,8 @@ def _optional_array(values: Any) -> Any:
 def _check_shape(release: Release) -> None:
     if not release.items or len(set(release.items)) < len(release.items):
         raise InvalidArgument("its items need to be distinct, and at least one")
-    if not all(isinstance(item, (int, str)) and not isinstance(item, bool) for item in release.items):
+    listed = release.items if release.other is None else release.items[:-1]
+    if not all(isinstance(item, (int, str)) and not isinstance(item, bool) for item in listed):
         raise InvalidArgument("its items need to be integers or strings")
     for name in _ARRAYS if release.sampling_errors is None else (*_ARRAYS, "sampling_errors"):
         values = getattr(release, name)

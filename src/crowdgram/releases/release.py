@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidArgument, MissingDependency
-from ..privacy import Event, Guarantee, to_dp_event
+from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -22,10 +23,34 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["ItemEstimate", "Release"]
+__all__ = ["ItemEstimate", "Other", "Release"]
 
 Floats = npt.NDArray[np.float64]
-Item = int | str
+
+
+@dataclass(frozen=True)
+class Other:
+    """The one item that stands for all items that are not listed.
+
+    Not a string, so that no item of the table can be taken for it: `Other("other") != "other"`. Its name is unlike
+    that of every listed item.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def apart_from(cls, items: Iterable[object], name: str) -> Other:
+        """An item of this name, with a star or more to it if a listed item is called so."""
+        taken = {str(item) for item in items}
+        while name in taken:
+            name += "*"
+        return cls(name)
+
+
+Item = int | str | Other
 
 
 @dataclass(frozen=True)
@@ -43,7 +68,8 @@ class ItemEstimate:
 class Release:
     """A distribution over the items of a domain, released under `guarantee`.
 
-    items: in the order of the domain. probabilities: sum to 1. standard_errors: of the noise. lower, upper: an
+    items: in the order of the domain; the last may be an `Other`, for all rows of items that are not listed.
+    probabilities: sum to 1. standard_errors: of the noise. lower, upper: an
     interval at level `confidence` for the table's own answer, which it would give without privacy.
     predicted_l1_error: of all probabilities together, against the table's own. sampling_errors: how far the table's
     own may be from the population that its users came from; None where the mechanism does not learn it. events: every
@@ -84,6 +110,28 @@ class Release:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def other(self) -> Other | None:
+        """The item that stands for all that are not listed, if there is one."""
+        last = self.items[-1] if self.items else None
+        return last if isinstance(last, Other) else None
+
+    @property
+    def threshold_delta(self) -> float:
+        """The part of delta that was for finding the items; 0 where the domain was public."""
+        return math.fsum(event.delta for event in self.events if isinstance(event, ThresholdEvent))
+
+    def about_items(self) -> str | None:
+        """Where the items come from, in one plain sentence; None for a public domain that is all."""
+        if self.other is None:
+            return None
+        name = f"The item '{self.other}' stands for all items that are not listed"
+        if not self.threshold_delta:
+            return f"{name}."
+        share = self.parameters.get("discovery_share")
+        part = f"{share:.3g} of" if isinstance(share, float) else "part of"
+        return f"The items were found in the table itself, and {part} the budget bought that. {name}."
 
     def probability(self, item: Item) -> float:
         """The probability of one item of the domain."""
@@ -127,7 +175,10 @@ class Release:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with a row for each item."""
-        frame: pandas.DataFrame = _optional("pandas").DataFrame(self._columns())
+        columns, library = self._columns(), _optional("pandas")
+        if self.other is not None and any(isinstance(item, int) for item in self.items):
+            columns["item"] = library.array(columns["item"], dtype="Int64")  # a missing value would make it floats
+        frame: pandas.DataFrame = library.DataFrame(columns)
         return frame
 
     def to_polars(self) -> polars.DataFrame:
@@ -135,14 +186,16 @@ class Release:
         frame: polars.DataFrame = _optional("polars").DataFrame(self._columns())
         return frame
 
-    def to_dp_event(self) -> dp_accounting.DpEvent:
+    def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
         """The release as a dp_accounting event, to compose with other releases of the same users.
 
         The event's noise multipliers are for this release's adjacency; compose it with events of the same adjacency.
         "auto" and "adaptive" choose what to draw as they go, so compose their events by Renyi accounting against a
-        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way.
+        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way. Items that were
+        found in the table cost `threshold_delta`, which dp_accounting cannot express: add it to the accountant's delta
+        yourself, and say so by `without_thresholds`.
         """
-        return to_dp_event(self.events)
+        return to_dp_event(self.events, without_thresholds=without_thresholds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release as JSON, whole or not at all."""
@@ -197,12 +250,19 @@ class Release:
         )
 
     def _columns(self) -> dict[str, Any]:
+        """In a column of strings the other item has its name; elsewhere it is missing. `is_other` says which it is."""
+        listed: list[Any] = [item for item in self.items if not isinstance(item, Other)]
+        marks: dict[str, Any] = {}
+        if self.other is not None:
+            marks["is_other"] = np.arange(len(self.items)) == len(listed)
+            listed.append(self.other.name if all(isinstance(item, str) for item in listed) else None)
         return {
-            "item": list(self.items),
+            "item": listed,
             "probability": np.array(self.probabilities),
             "standard_error": np.array(self.standard_errors),
             "lower": np.array(self.lower),
             "upper": np.array(self.upper),
+            **marks,
         }
 
 

@@ -31,18 +31,22 @@ Item = int | str
 
 @dataclass(frozen=True)
 class Domain:
-    """Distinct items, in the type of the item column, in the order of the release."""
+    """Distinct items, in the type of the item column, in the order of the release.
+
+    `other`: there is one item more, the last, and every row whose item is not in the list is a row of it.
+    """
 
     items: tuple[Item, ...]
     item_type: dt.DataType
+    other: bool = False
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.items) + self.other
 
     def upload(self, engine: Engine) -> ir.Table:
         """The table (item, idx) in the engine; `idx` is the item's place in the domain."""
         items = pa.array(self.items, type=self.item_type.to_pyarrow())
-        places = pa.array(range(len(self)), type=pa.int64())
+        places = pa.array(range(len(self.items)), type=pa.int64())
         return engine.upload(pa.table({"item": items, "idx": places}), "placing the domain")
 
 

@@ -39,10 +39,22 @@ SUFFIXES = CSV_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
 
 @dataclass(frozen=True)
 class Rows:
-    """The private rows: an engine, and in it a table with the columns `user` and `item`."""
+    """The private rows: an engine, and in it a table with the columns `user` and `item`.
+
+    A row may stand for several: then the table has a column `n` that says for how many.
+    """
 
     engine: Engine
     table: ir.Table
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The item columns."""
+        return ("item",)
+
+    @property
+    def counted(self) -> bool:
+        return "n" in self.table.columns
 
     @property
     def item_type(self) -> dt.DataType:
