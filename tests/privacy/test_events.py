@@ -12,6 +12,7 @@ from crowdgram.privacy.events import (
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
+    ThresholdEvent,
     event_from_dict,
     event_to_dict,
     to_dp_event,
@@ -21,6 +22,7 @@ EVENTS: list[Event] = [
     GaussianEvent("round 1", 3.5, 1234.5, 100),
     LaplaceEvent("profile", 2, 40.1, 16),
     ExponentialEvent("choice", 0.1, 3),
+    ThresholdEvent("items", 2.5e-7),
 ]
 
 
@@ -30,7 +32,7 @@ def test_round_trip_through_json(event: Event) -> None:
 
 
 def test_kinds() -> None:
-    assert [event_to_dict(event)["kind"] for event in EVENTS] == ["gaussian", "laplace", "exponential"]
+    assert [event_to_dict(event)["kind"] for event in EVENTS] == ["gaussian", "laplace", "exponential", "threshold"]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +57,9 @@ def test_numbers_must_be_positive_and_finite(bad: object) -> None:
         lambda: GaussianEvent("p", 1.0, bad, 1),
         lambda: LaplaceEvent("p", 1, bad, 1),
         lambda: ExponentialEvent("p", bad, 1),
+        lambda: ThresholdEvent("p", bad),
     ):
-        with pytest.raises(InvalidArgument, match=r"(sensitivity|sigma|scale|epsilon) is "):
+        with pytest.raises(InvalidArgument, match=r"(sensitivity|sigma|scale|epsilon|delta) is "):
             make()
 
 
@@ -92,7 +95,9 @@ def test_numpy_scalars_become_plain_numbers() -> None:
 def test_in_the_words_of_dp_accounting() -> None:
     import dp_accounting
 
-    gaussian, laplace, choice = to_dp_event(EVENTS).events
+    with pytest.raises(InvalidArgument, match=r"2\.5e-07.*without_thresholds"):
+        to_dp_event(EVENTS)
+    gaussian, laplace, choice = to_dp_event(EVENTS, without_thresholds=True).events
     assert isinstance(gaussian, dp_accounting.GaussianDpEvent)
     exact = math.sqrt(1234.5**2 - 4) / 3.5
     assert exact * (1 - 1e-12) < gaussian.noise_multiplier < exact
@@ -102,3 +107,8 @@ def test_in_the_words_of_dp_accounting() -> None:
     assert choice.rho == pytest.approx(0.00125)
     hopeless = to_dp_event([GaussianEvent("p", 1.0, 1.5, 1)]).events[0]
     assert isinstance(hopeless, dp_accounting.NonPrivateDpEvent)
+
+
+def test_a_threshold_leaves_something() -> None:
+    with pytest.raises(InvalidArgument, match="below 1"):
+        ThresholdEvent("p", 1.0)

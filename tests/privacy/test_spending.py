@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from crowdgram.errors import PrivacyViolation
-from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, epsilon_spent, noise
+from crowdgram.privacy import (
+    Adjacency,
+    GaussianEvent,
+    Guarantee,
+    LaplaceEvent,
+    Spending,
+    ThresholdEvent,
+    delta_spent,
+    epsilon_spent,
+    noise,
+)
 
 SUMS = np.array([5, 0, 7])
 ADD_REMOVE = Guarantee(1.0, 1e-6)
@@ -160,3 +170,70 @@ def test_settling_looks_at_the_events_again():
     spending._events.append(LaplaceEvent("slipped in", BOUND, BOUND / 2.0, 1))
     with pytest.raises(PrivacyViolation):
         spending.settled()
+
+
+# --- an opening: thresholds and Gaussian noise by public values, before anything is reserved
+
+
+def opened(guarantee=ADD_REMOVE, pure_delta=1.25e-7, mu=0.05):
+    spending = Spending(guarantee)
+    spending.threshold("items", delta=2.5e-7)
+    spending.gaussian("items", SUMS, bound=BOUND, mu=mu, non_negative=True, dimension=2**40)
+    spending.end_opening(pure_delta=pure_delta)
+    return spending
+
+
+def test_a_threshold_is_recorded_and_halved_for_replaced_users():
+    for guarantee, each in ((ADD_REMOVE, 2.5e-7), (REPLACE, 1.25e-7)):
+        spending = Spending(guarantee)
+        assert spending.threshold("items", delta=2.5e-7) == each
+        assert spending.events == (ThresholdEvent("items", 2.5e-7),)
+    with pytest.raises(PrivacyViolation):
+        spending.threshold("more items", delta=1e-6)
+
+
+def test_a_private_number_of_sums_is_not_recorded():
+    assert opened().events[1].dimension == 2**40
+    with pytest.raises(PrivacyViolation, match="bound"):
+        Spending(ADD_REMOVE).gaussian("items", SUMS, bound=BOUND, mu=0.01, dimension=2)
+
+
+def test_the_sigma_is_known_beforehand():
+    spending = Spending(REPLACE)
+    for sign in (True, False):
+        sigma = spending.gaussian_sigma(BOUND, 0.05, non_negative=sign)
+        _, event = spending.gaussian("a", SUMS, bound=BOUND, mu=0.05, non_negative=sign)
+        assert event.sigma == sigma
+
+
+def test_reserves_may_follow_an_opening_but_nothing_else():
+    spending = opened()
+    spending.reserve("look", bound=BOUND, epsilon=0.1)
+    with pytest.raises(PrivacyViolation, match="opening"):
+        spending.end_opening(pure_delta=0.0)
+    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.1)
+    with pytest.raises(PrivacyViolation, match="reserve before"):
+        spending.reserve("late", bound=BOUND, epsilon=0.1)
+
+
+@pytest.mark.parametrize("guarantee", [ADD_REMOVE, REPLACE], ids=lambda g: g.adjacency.value)
+def test_both_ways_to_go_on_fit_into_one_delta(guarantee):
+    """What either way may spend, added up: the choice between them may depend on noisy values."""
+    rounds, pure = opened(guarantee), opened(guarantee)
+    for spending in (rounds, pure):
+        spending.reserve("look", bound=BOUND, epsilon=0.02)
+        spending.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
+    rounds.gaussian("round", SUMS, bound=BOUND, mu=rounds.remaining_mu(3))
+    threshold = 2.5e-7
+    by_rounds = delta_spent(rounds.events, 1.0) - threshold
+    rest = pure.remaining_epsilon()
+    assert 0.5 < rest < 0.98
+    left_open = delta_spent([pure.events[1]], 1.0 - 0.02 - rest)
+    assert 0.99e-6 < threshold + by_rounds + left_open <= 1e-6
+    pure.laplace("counts", SUMS, bound=BOUND, epsilon=rest)
+    assert rounds.settled() == pure.settled() == guarantee
+
+
+def test_without_a_part_of_delta_there_is_no_pure_finish():
+    with pytest.raises(ValueError, match="delta"):
+        opened(pure_delta=0.0).remaining_epsilon()

@@ -12,14 +12,17 @@ from crowdgram.tables import (
     MAX_BITS,
     MAX_EXPONENT,
     Centre,
+    Domain,
     count_rows,
     distances,
+    item_sets,
     l1_sum,
     open_rows,
     read_domain,
     rows_histogram,
     sampled_sum,
     sums,
+    tally_rows,
 )
 from crowdgram.tables import counts as counts_module
 
@@ -74,8 +77,8 @@ def as_arrow(rows, domain):
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
-def counted(request):
-    """rows, domain -> Counts in the engine under test."""
+def opened(request):
+    """rows, domain -> Rows in the engine under test."""
     engines = []
 
     def make(rows, domain, partitions=1):
@@ -84,13 +87,24 @@ def counted(request):
             session = request.getfixturevalue("spark")
             kind = "string" if isinstance(domain[0], str) else "bigint"
             table = session.createDataFrame(rows, f"u {kind}, i {kind}").repartition(partitions)
-        opened = open_rows(table, user="u", item="i")
-        engines.append(opened.engine)
-        return count_rows(opened, read_domain(domain, opened.item_type))
+        found = open_rows(table, user="u", item="i")
+        engines.append(found.engine)
+        return found
 
     yield make
     for engine in engines:
         engine.close()
+
+
+@pytest.fixture
+def counted(opened):
+    """rows, domain -> Counts in the engine under test."""
+
+    def make(rows, domain, partitions=1):
+        found = opened(rows, domain, partitions)
+        return count_rows(found, read_domain(domain, found.item_type))
+
+    return make
 
 
 def centre_for(items, bits=16):
@@ -117,6 +131,48 @@ def test_every_sum_is_the_reference_integer_for_integer(counted, case):
         found = measured.histogram(edges, 2).tolist()
         assert found == reference.distance_histogram(expected, centre, norm, edges, 2)
         measured.drop()
+
+
+def by_item(sets, totals):
+    """The totals of an item at its name: how items are numbered is the engine's own affair."""
+    placed = sets.engine.fetch(sets.places, "looking").to_pydict()
+    return {item: int(totals[idx]) for item, idx in zip(placed["item"], placed["idx"], strict=True)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("most", [3, 1000])
+def test_sets_of_items_are_the_reference_integer_for_integer(opened, case, most):
+    rows, domain = case()
+    sets, expected = (
+        item_sets(tally_rows(opened(rows, domain, 3)), "salt", most),
+        reference.item_sets(rows, "salt", most),
+    )
+    items = sorted({item for held in expected.values() for item in held})
+    assert by_item(sets, np.arange(sets.items)).keys() == set(items)
+    for gains in (lambda _: 256, lambda j: (j * 37) % 257, lambda j: 64 if j % 3 else 0, lambda _: 0):
+        named = {item: gains(j) for j, item in enumerate(items)}
+        placed = by_item(sets, np.arange(sets.items))
+        given = np.zeros(sets.items, dtype=np.int64)
+        for item, idx in placed.items():
+            given[idx] = named[item]
+        assert by_item(sets, sets.sum(given)) == reference.set_sum(expected, named)
+    some = [items[j] for j in range(0, len(items), 2)]
+    places = np.array([by_item(sets, np.arange(sets.items))[item] for item in reversed(some)], dtype=np.int64)
+    assert sets.named(places) == some
+    sets.drop()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
+def test_rows_outside_the_domain_are_the_other_item(opened, case):
+    """As if the rows had it in them, whether they were tallied first or not."""
+    rows, domain = case()
+    for listed in (domain[:2], []):
+        merged = [(u, None if i is None else listed.index(i) if i in listed else len(listed)) for u, i in rows]
+        expected = reference.l1_sum(reference.ReferenceCounts(merged, range(len(listed) + 1)), 3)
+        for prepare in (lambda r: r, tally_rows):
+            found = prepare(opened(rows, domain, 2))
+            counts = count_rows(found, Domain(tuple(listed), found.item_type, other=True))
+            assert l1_sum(counts, 3).tolist() == expected
 
 
 def test_partitions_and_row_order_cannot_matter(counted):

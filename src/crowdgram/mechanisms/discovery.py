@@ -1,9 +1,10 @@
 """Finding the items of a table that has no public domain: private set union in three rounds.
 
-Every user spreads a weight of l2 norm 1 over their items, the weights are summed by item, and noise is added. The first
-round shares alike. Later rounds look at the noisy evidence so far: items that are in already, or hopeless, get nothing,
-items far above what they need get less, and what is saved goes to the user's other items. At the end the evidence of all
-rounds is held against one threshold, which an item of one user alone passes with a chance that is paid for.
+Every user spreads a weight of l2 norm 1 over their items, the weights are summed by item, and noise is added. The
+first round shares alike. Later rounds look at the noisy evidence so far: items that are in already, or hopeless, get
+nothing, items far above what they need get less, and what is saved goes to the user's other items. At the end the
+evidence of all rounds is held against one threshold, which an item of one user alone passes with a chance that is
+paid for.
 
 Reference: Gopi et al., "Differentially Private Set Union" (arXiv 2002.09745), for the weights; Chen, Cohen-Addad,
 Epasto and Zadimoghaddam, "Scalable Private Partition Selection via Adaptive Weighting" (arXiv 2502.08878), for
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +93,7 @@ def plan_discovery(guarantee: Guarantee, share: float | None, finish: Finish) ->
     return DiscoveryPlan(float(share), mu, threshold_delta, pure_delta)
 
 
-def discover(rows: Rows, spending: Spending, plan: DiscoveryPlan) -> list[object]:
+def discover(rows: Rows, spending: Spending, plan: DiscoveryPlan) -> list[Any]:
     """The items that enough users have, in the order of their values.
 
     Guarantee: the events of three Gaussian rounds with mu_t^2 = a_t/20 mu^2, a = COEFFICIENTS, on vectors of l2 norm at
@@ -157,7 +158,8 @@ def _added(evidence: Integers, part: int, noisy: Integers) -> Integers:
     """evidence + part noisy, exactly: in unbounded integers where 64 bits may not do."""
     if np.all((noisy > -(2**58)) & (noisy < 2**58)) and evidence.dtype == np.int64:
         return evidence + part * noisy
-    return evidence.astype(object) + part * noisy.astype(object)
+    exact: Integers = evidence.astype(object) + part * noisy.astype(object)
+    return exact
 
 
 def _gains(

@@ -2,7 +2,8 @@
 
 Rounds may be chosen from the outcomes of earlier ones (adaptive composition). Gaussian events add in mu^2,
 pure ones (discrete Laplace, choices of bounded range) through their privacy losses, and both join in one sum;
-a threshold adds its delta. See docs/proofs/accounting.md. Everything is rounded to the side that overstates what was spent.
+a threshold adds its delta. See docs/proofs/accounting.md. Everything is rounded to the side that overstates
+what was spent.
 """
 
 from __future__ import annotations

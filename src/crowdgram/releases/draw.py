@@ -83,7 +83,8 @@ def to_html(release: Release) -> str:
     return (
         f"<div><p><b>{html.escape(_question(release))}</b>, released by {html.escape(release.mechanism)}. "
         f"{html.escape(release.guarantee.sentence())}</p><table><thead><tr><th>item</th><th>probability</th>"
-        f"<th>{release.confidence:.0%} interval</th><th></th></tr></thead><tbody>{rows}</tbody></table>{more}{items}</div>"
+        f"<th>{release.confidence:.0%} interval</th><th></th></tr></thead><tbody>{rows}</tbody></table>"
+        f"{more}{items}</div>"
     )
 
 

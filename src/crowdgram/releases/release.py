@@ -191,9 +191,9 @@ class Release:
 
         The event's noise multipliers are for this release's adjacency; compose it with events of the same adjacency.
         "auto" and "adaptive" choose what to draw as they go, so compose their events by Renyi accounting against a
-        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way. Items that were
-        found in the table cost `threshold_delta`, which dp_accounting cannot express: add it to the accountant's delta
-        yourself, and say so by `without_thresholds`.
+        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way. Items that
+        were found in the table cost `threshold_delta`, which dp_accounting cannot express: add it to the accountant's
+        delta yourself, and say so by `without_thresholds`.
         """
         return to_dp_event(self.events, without_thresholds=without_thresholds)
 

@@ -1,8 +1,9 @@
 """Counts per (user, item), materialised once and used by every later pass.
 
 Two tables are kept in the engine: `cells` (user, idx, n) with one row for each user and item of the domain, and
-`users` (user, rows, squares), with m_u and sum_i N_i(u)^2. Rows with a null user or item, and rows outside the
-domain (unless it has an item for them), are dropped; so is a user with no row left. None of this is reported: how many were dropped is private.
+`users` (user, rows, squares), with m_u and sum_i N_i(u)^2. Rows with a null user or item are dropped, and so are rows
+outside the domain, unless it has an item for them, and a user with no row left. None of this is reported: how many
+were dropped is private.
 
 No user counts for more than `ROW_LIMIT` rows: a user with more has each count divided by the same whole number,
 rounding down. The limit is far beyond any radius worth paying for; it is what makes every later product fit 64-bit
