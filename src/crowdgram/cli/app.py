@@ -112,7 +112,7 @@ def release(
         str | None, typer.Option(help="Column of the domain file. [default: like --item, or the only one]")
     ] = None,
     discovery_share: Annotated[
-        float | None, typer.Option(help="Part of the budget that buys the items. [default: 0.1]")
+        float | None, typer.Option(help="Part of the budget that buys the items. [default: 0.3]")
     ] = None,
     other: Annotated[
         str | None,

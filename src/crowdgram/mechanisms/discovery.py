@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Finish = Literal["pure", "gaussian", "either"]
 
-DEFAULT_SHARE = 0.1
+DEFAULT_SHARE = 0.3
 """Part of the budget (of mu^2) for discovery where the caller names none."""
 
 THRESHOLD_PART = 0.25
