@@ -139,40 +139,63 @@ def by_item(sets, totals):
     return {item: int(totals[idx]) for item, idx in zip(placed["item"], placed["idx"], strict=True)}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("most", [3, 1000])
-def test_sets_of_items_are_the_reference_integer_for_integer(opened, case, most):
-    rows, domain = case()
-    sets, expected = (
-        item_sets(tally_rows(opened(rows, domain, 3)), "salt", most),
-        reference.item_sets(rows, "salt", most),
-    )
+def check_sets(rows, most, *gains):
+    """Sets of items in the engine against the reference, for gains by the item's number."""
+    expected = reference.item_sets(rows[0], "salt", most)
+    sets = item_sets(tally_rows(rows[1]), "salt", most)
     items = sorted({item for held in expected.values() for item in held})
-    assert by_item(sets, np.arange(sets.items)).keys() == set(items)
-    for gains in (lambda _: 256, lambda j: (j * 37) % 257, lambda j: 64 if j % 3 else 0, lambda _: 0):
-        named = {item: gains(j) for j, item in enumerate(items)}
-        placed = by_item(sets, np.arange(sets.items))
+    placed = by_item(sets, np.arange(sets.items))
+    assert placed.keys() == set(items)
+    for gain in gains:
+        named = {item: gain(j) for j, item in enumerate(items)}
         given = np.zeros(sets.items, dtype=np.int64)
         for item, idx in placed.items():
             given[idx] = named[item]
-        assert by_item(sets, sets.sum(given)) == reference.set_sum(expected, named)
-    some = [items[j] for j in range(0, len(items), 2)]
-    places = np.array([by_item(sets, np.arange(sets.items))[item] for item in reversed(some)], dtype=np.int64)
-    assert sets.named(places) == some
+        assert {item: int(total) for item, total in by_item(sets, sets.sum(given)).items()} == reference.set_sum(
+            expected, named
+        )
+    some = items[::2]
+    assert sets.named(np.array([placed[item] for item in reversed(some)], dtype=np.int64)) == some
     sets.drop()
 
 
+@pytest.mark.parametrize("case", [skewed, string_ids, empty], ids=lambda c: c.__name__)
+def test_sets_of_items_are_the_reference_integer_for_integer(opened, case):
+    rows, domain = case()
+    check_sets((rows, opened(rows, domain, 3)), 3, lambda j: (j * 37) % 257)
+
+
+@pytest.mark.parametrize("opened", ["duckdb"], indirect=True)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
-def test_rows_outside_the_domain_are_the_other_item(opened, case):
-    """As if the rows had it in them, whether they were tallied first or not."""
+@pytest.mark.parametrize("most", [2, 1000])
+def test_sets_of_items_for_many_gains(opened, case, most):
+    rows, domain = case()
+    gains = (lambda _: 256, lambda j: (j * 37) % 257, lambda j: 64 if j % 3 else 0, lambda _: 0)
+    check_sets((rows, opened(rows, domain)), most, *gains)
+
+
+def check_other(opened, rows, domain, listed):
+    """Rows outside the list count as if they had one item of their own, whether they were tallied first or not."""
+    merged = [(u, None if i is None else listed.index(i) if i in listed else len(listed)) for u, i in rows]
+    expected = reference.l1_sum(reference.ReferenceCounts(merged, range(len(listed) + 1)), 3)
+    for prepare in (lambda r: r, tally_rows):
+        found = prepare(opened(rows, domain, 2))
+        counts = count_rows(found, Domain(tuple(listed), found.item_type, other=True))
+        assert l1_sum(counts, 3).tolist() == expected
+
+
+@pytest.mark.parametrize("listed", [2, 0])
+def test_rows_outside_the_domain_are_the_other_item(opened, listed):
+    rows, domain = skewed()
+    check_other(opened, rows, domain, domain[:listed])
+
+
+@pytest.mark.parametrize("opened", ["duckdb"], indirect=True)
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
+def test_the_other_item_for_many_tables(opened, case):
     rows, domain = case()
     for listed in (domain[:2], []):
-        merged = [(u, None if i is None else listed.index(i) if i in listed else len(listed)) for u, i in rows]
-        expected = reference.l1_sum(reference.ReferenceCounts(merged, range(len(listed) + 1)), 3)
-        for prepare in (lambda r: r, tally_rows):
-            found = prepare(opened(rows, domain, 2))
-            counts = count_rows(found, Domain(tuple(listed), found.item_type, other=True))
-            assert l1_sum(counts, 3).tolist() == expected
+        check_other(opened, rows, domain, listed)
 
 
 def test_partitions_and_row_order_cannot_matter(counted):
