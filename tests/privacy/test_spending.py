@@ -237,3 +237,27 @@ def test_both_ways_to_go_on_fit_into_one_delta(guarantee):
 def test_without_a_part_of_delta_there_is_no_pure_finish():
     with pytest.raises(ValueError, match="delta"):
         opened(pure_delta=0.0).remaining_epsilon()
+
+
+def test_what_is_reserved_stays_so():
+    spending = opened()
+    spending.reserve("look", bound=BOUND, epsilon=0.1)
+    before = spending.remaining_mu(3)
+    spending.reserve("look", bound=BOUND, epsilon=0.05)
+    assert spending.remaining_mu(3) == before
+    with pytest.raises(PrivacyViolation, match="more than before"):
+        spending.reserve("look", bound=BOUND, epsilon=0.2)
+
+
+@pytest.mark.parametrize("pure_delta", [1.25e-7, 0.0])
+def test_a_pure_finish_after_an_opening_has_a_limit(no_laplace, pure_delta):
+    """Even where this path alone could afford it: a Gaussian path may have been the other choice."""
+    spending = opened(pure_delta=pure_delta)
+    rest = spending.remaining_epsilon() if pure_delta else 0.1
+    with pytest.raises(PrivacyViolation, match="pure finish"):
+        spending.laplace("counts", SUMS, bound=BOUND, epsilon=rest * (1 + 1e-9))
+
+
+@pytest.fixture
+def no_laplace(monkeypatch):
+    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))

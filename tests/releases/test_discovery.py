@@ -200,7 +200,7 @@ def no_rows_read(monkeypatch):
         ({"epsilon": 1e-4}, "epsilon"),
         ({"epsilon": 1e-3, "delta": 1e-12, "discovery_share": 0.001}, "discovery_share"),
         ({"discovery_share": 1.0}, "discovery_share"),
-        ({"discovery_share": 0.999, "mechanism": "laplace"}, r"discovery_share.*laplace"),
+        ({"discovery_share": 0.9, "mechanism": "laplace"}, r"discovery_share.*laplace"),
         ({"discovery_share": 0.5, "domain": ["a"]}, "discovery_share"),
         ({"other": ""}, "other"),
         ({"other": 5}, "other"),

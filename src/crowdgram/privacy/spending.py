@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -49,13 +50,16 @@ class Spending:
         """Set a Laplace event aside, by public values, before the table is looked at.
 
         Whether it takes place, and with how much of its epsilon, may then depend on noisy outcomes: Gaussian rounds
-        are given what is left when all of what was reserved is spent (docs/proofs/accounting.md, Theorem 4).
+        are given what is left when all of what was reserved is spent (docs/proofs/accounting.md, Theorem 4). What is
+        reserved already stays so when less is asked for: after an opening, only what is fixed by public values counts.
         """
         if len(self._events) > self._opening:
             raise PrivacyViolation(
                 f"{purpose!r} is reserved after the table was looked at: reserve before the first event."
             )
-        self._reserved[purpose] = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), 1)
+        wanted = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), 1)
+        if not self._within(wanted, self._reserved.setdefault(purpose, wanted)):
+            raise PrivacyViolation(f"{purpose!r} is reserved again, for more than before.")
 
     def end_opening(self, *, pure_delta: float) -> None:
         """Say that all events so far were fixed by public values: reserves may still follow.
@@ -129,16 +133,22 @@ class Spending:
 
     def _spend(self, event: Event) -> None:
         reserved = self._reserved.get(event.purpose)
-        if reserved is not None and not (
-            isinstance(event, LaplaceEvent)
-            and event.sensitivity == reserved.sensitivity
-            and event.scale >= reserved.scale
-            and event.purpose not in {past.purpose for past in self._events}
-        ):
-            raise PrivacyViolation(f"{event.purpose!r} would spend more than was reserved for it.")
+        if reserved is not None:
+            again = event.purpose in {past.purpose for past in self._events}
+            if again or not (isinstance(event, LaplaceEvent) and self._within(event, reserved)):
+                raise PrivacyViolation(f"{event.purpose!r} would spend more than was reserved for it.")
+        elif self._opening and isinstance(event, LaplaceEvent):
+            # Not on the list, so it is part of a pure finish, and that has its limit.
+            left = self.remaining_epsilon() if self._pure_delta else 0.0
+            if Fraction(event.sensitivity) > Fraction(left) * Fraction(event.scale):
+                raise PrivacyViolation(f"{event.purpose!r} would spend more than a pure finish may after the opening.")
         past = self._committed() if isinstance(event, GaussianEvent) else self._events
         accounting.check([*past, event], self.guarantee)
         self._events.append(event)
+
+    @staticmethod
+    def _within(event: LaplaceEvent, reserved: LaplaceEvent) -> bool:
+        return event.sensitivity == reserved.sensitivity and event.scale >= reserved.scale
 
     def _committed(self) -> list[Event]:
         """What Gaussian rounds must reckon with: all that was reserved, and all else that took place."""

@@ -34,8 +34,8 @@ MIN_EPSILON = 1e-3
 MIN_MU = 1e-5
 """Below, all is noise, and some of it would not fit 64-bit integers."""
 
-PURE_LEAST = 0.2
-"""Part of epsilon below which plain Laplace noise after a discovery is not worth choosing."""
+PURE_LEAST = 0.25
+"""Part of epsilon that a discovery must leave for Laplace noise: enough for a profile and for something to follow."""
 
 Progress = Callable[[str], None]
 
@@ -111,6 +111,9 @@ def release(
             report("counting rows by user and item")
         else:
             rows, items = _discovered(rows, spending, plan, report)
+            if way == "auto":
+                # By public values: how many items were found must not decide what is set aside.
+                reserve(spending, items=1, rows=weight == "rows" and max_rows_per_user is None)
         counts = count_rows(rows, items)
         estimate = MECHANISMS[way](counts, spending, Request(weight, max_rows_per_user, rounds, report))
         report("checking the guarantee")
@@ -156,11 +159,14 @@ def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[st
     trial = Spending(guarantee)
     rehearse(trial, plan)
     if mechanism not in PURE:
-        reserve(trial)
+        reserve(trial, items=1)
     if mechanism == "auto" and trial.remaining_epsilon() < PURE_LEAST * guarantee.epsilon:
         # Too little for plain Laplace noise to be a choice.
         return "adaptive", _plan(guarantee, "adaptive", share)[1]
-    enough = trial.remaining_epsilon() >= MIN_EPSILON if mechanism in PURE else trial.remaining_mu(1) >= MIN_MU
+    if mechanism in PURE:
+        enough = trial.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
+    else:
+        enough = trial.remaining_mu(1) >= MIN_MU
     if plan.mu < MIN_MU or not enough:
         raise InvalidArgument(
             f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: discovery_share={plan.share:g} leaves nothing "
