@@ -47,6 +47,7 @@ def test_all_is_complete_and_resolves():
         "GroupedRelease",
         "Guarantee",
         "ItemEstimate",
+        "Other",
         "Release",
         "__version__",
         "load",

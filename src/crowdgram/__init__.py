@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .errors import CrowdgramError
     from .privacy import Adjacency, Guarantee
-    from .releases import GroupedRelease, ItemEstimate, Release, load, release
+    from .releases import GroupedRelease, ItemEstimate, Other, Release, load, release
     from .tables import Database
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "GroupedRelease",
     "Guarantee",
     "ItemEstimate",
+    "Other",
     "Release",
     "__version__",
     "load",
@@ -40,6 +41,7 @@ _HOMES = {
     "GroupedRelease": "releases",
     "Guarantee": "privacy",
     "ItemEstimate": "releases",
+    "Other": "releases",
     "Release": "releases",
     "load": "releases",
     "release": "releases",

@@ -293,7 +293,10 @@ def test_joint_domains_that_cannot_serve(shop, no_rows_read, domains):
         ({"adjacency": "near"}, "adjacency"),
         ({"max_rows_per_user": "0"}, "max_rows_per_user"),
         ({"max_rows_per_user": "2000000"}, "max_rows_per_user"),
-        ({"domain": None}, "domain"),
+        ({"domain": None}, "delta=0"),
+        ({"domain": None, "delta": "1e-6", "discovery_share": "2"}, "discovery_share"),
+        ({"delta": "1e-6", "discovery_share": "0.5"}, "discovery_share"),
+        ({"other": ""}, "other"),
         ({"domain": "none.txt"}, "none.txt"),
         ({"domain": "empty.txt"}, "domain is empty"),
         ({"domain": "repeated.txt"}, "'a'"),
@@ -322,6 +325,29 @@ def test_bad_input(folder, no_rows_read, options, named):
     assert SECRET not in result.stderr
     assert "Traceback" not in result.stderr
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_release_without_a_domain(folder):
+    Crowd(users=400, rows=30, items=4, seed=1, strings=True).write("many.csv")
+    result = release(table="many.csv", domain=None, delta="1e-6", epsilon="3", other="rest")
+    assert result.exit_code == 0, result.output
+    assert "no domain was given, so part of the budget buys it" in result.stderr
+    assert "found in the table itself" in result.stdout
+    assert "'rest' stands for all items that are not listed" in result.stdout
+    found = json.loads(Path("r.json").read_text())["items"]
+    assert found == ["item-0000", "item-0001", "item-0002", "item-0003", {"other": "rest"}]
+    shown = run("show", "r.json")
+    assert shown.exit_code == 0
+    assert "'rest' stands for" in shown.stdout
+    again = release(table="many.csv", domain="discover", delta="1e-6", epsilon="3", discovery_share="0.5")
+    assert "discovery_share=0.5" in again.stdout
+
+
+def test_the_help_names_the_default_share():
+    from crowdgram.mechanisms import DEFAULT_SHARE
+
+    shown = " ".join(run("release", "--help").stdout.split())
+    assert f"buys the items. [default: {DEFAULT_SHARE:g}]" in shown
 
 
 def test_a_symbolic_link_to_the_table_is_the_table(folder, no_rows_read):

@@ -116,3 +116,35 @@ def tally(counts, rows, salt):
             copies.sort(key=lambda one: (hashlib.md5(f"{salt}:{user}:{one[0]}:{one[1]}".encode()).hexdigest(), *one))
             tallied.update(Counter(j for j, _ in copies[:rows]).items())
     return dict(tallied)
+
+
+def item_sets(rows, salt, most):
+    """Each user's items, at most `most`: those of the smallest digests."""
+    sets = defaultdict(set)
+    for user, item in rows:
+        if user is not None and item is not None:
+            sets[user].add(item)
+
+    def digest(user, item):
+        return hashlib.md5(f"{salt}:{user}:{item}".encode()).hexdigest()
+
+    return {user: sorted(items, key=lambda i: (digest(user, i), i))[:most] for user, items in sets.items()}
+
+
+def set_part(items, gains):
+    """What one user adds to each of their items, for gains by item."""
+    squares = sum(gains[item] ** 2 for item in items)
+    if not squares:
+        return {}
+    up = 1.0 + 2.0**-50
+    weight = math.floor(float(UNIT) / (math.sqrt(float(squares)) * up))
+    top = math.floor(min(float(UNIT), float(4 * UNIT) / (math.sqrt(float(len(items))) * up)))
+    return {item: min(weight * gains[item], top) for item in items if gains[item]}
+
+
+def set_sum(sets, gains):
+    totals = dict.fromkeys({item for items in sets.values() for item in items}, 0)
+    for items in sets.values():
+        for item, part in set_part(items, gains).items():
+            totals[item] += part
+    return totals

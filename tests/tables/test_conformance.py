@@ -13,8 +13,10 @@ from crowdgram.tables import (
     MAX_BITS,
     MAX_STRETCH,
     Centre,
+    Domain,
     count_rows,
     distances,
+    item_sets,
     l1_sum,
     open_rows,
     read_domain,
@@ -23,6 +25,7 @@ from crowdgram.tables import (
     sampled_sum,
     sums,
     tally,
+    tally_rows,
 )
 from crowdgram.tables import counts as counts_module
 from crowdgram.tables.expressions import evaluate
@@ -79,8 +82,8 @@ def as_arrow(rows, domain):
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
-def counted(request):
-    """rows, domain -> Counts in the engine under test."""
+def opened(request):
+    """rows, domain -> Rows in the engine under test."""
     engines = []
 
     def make(rows, domain, partitions=1):
@@ -89,13 +92,24 @@ def counted(request):
             session = request.getfixturevalue("spark")
             kind = "string" if isinstance(domain[0], str) else "bigint"
             table = session.createDataFrame(rows, f"u {kind}, i {kind}").repartition(partitions)
-        opened = open_rows(table, user="u", item="i")
-        engines.append(opened.engine)
-        return count_rows(opened, read_domain(domain, opened.item_type))
+        found = open_rows(table, user="u", item="i")
+        engines.append(found.engine)
+        return found
 
     yield make
     for engine in engines:
         engine.close()
+
+
+@pytest.fixture
+def counted(opened):
+    """rows, domain -> Counts in the engine under test."""
+
+    def make(rows, domain, partitions=1):
+        found = opened(rows, domain, partitions)
+        return count_rows(found, read_domain(domain, found.item_type))
+
+    return make
 
 
 def centre_for(items, bits=16):
@@ -127,6 +141,71 @@ def test_every_sum_is_the_reference_integer_for_integer(counted, case):
         found = measured.histogram(edges, 2).tolist()
         assert found == reference.distance_histogram(expected, centre, norm, edges, 2)
         measured.drop()
+
+
+def by_item(sets, totals):
+    """The totals of an item at its name: how items are numbered is the engine's own affair."""
+    placed = sets.engine.fetch(sets.places, "looking").to_pydict()
+    return {item: int(totals[idx]) for item, idx in zip(placed["item"], placed["idx"], strict=True)}
+
+
+def check_sets(rows, most, *gains):
+    """Sets of items in the engine against the reference, for gains by the item's number."""
+    expected = reference.item_sets(rows[0], "salt", most)
+    sets = item_sets(tally_rows(rows[1]), "salt", most)
+    items = sorted({item for held in expected.values() for item in held})
+    placed = by_item(sets, np.arange(sets.items))
+    assert placed.keys() == set(items)
+    for gain in gains:
+        named = {item: gain(j) for j, item in enumerate(items)}
+        given = np.zeros(sets.items, dtype=np.int64)
+        for item, idx in placed.items():
+            given[idx] = named[item]
+        assert {item: int(total) for item, total in by_item(sets, sets.sum(given)).items()} == reference.set_sum(
+            expected, named
+        )
+    some = items[::2]
+    assert sets.named(np.array([placed[item] for item in reversed(some)], dtype=np.int64)) == some
+    sets.drop()
+
+
+@pytest.mark.parametrize("case", [skewed, string_ids, empty], ids=lambda c: c.__name__)
+def test_sets_of_items_are_the_reference_integer_for_integer(opened, case):
+    rows, domain = case()
+    check_sets((rows, opened(rows, domain, 3)), 3, lambda j: (j * 37) % 257)
+
+
+@pytest.mark.parametrize("opened", ["duckdb"], indirect=True)
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("most", [2, 1000])
+def test_sets_of_items_for_many_gains(opened, case, most):
+    rows, domain = case()
+    gains = (lambda _: 256, lambda j: (j * 37) % 257, lambda j: 64 if j % 3 else 0, lambda _: 0)
+    check_sets((rows, opened(rows, domain)), most, *gains)
+
+
+def check_other(opened, rows, domain, listed):
+    """Rows outside the list count as if they had one item of their own, whether they were tallied first or not."""
+    merged = [(u, None if i is None else listed.index(i) if i in listed else len(listed)) for u, i in rows]
+    expected = reference.l1_sum(reference.ReferenceCounts(merged, range(len(listed) + 1)), 3)
+    for prepare in (lambda r: r, tally_rows):
+        found = prepare(opened(rows, domain, 2))
+        counts = count_rows(found, Domain(tuple(listed), found.item_type, other=True))
+        assert l1_sum(counts, 3).tolist() == expected
+
+
+@pytest.mark.parametrize("listed", [2, 0])
+def test_rows_outside_the_domain_are_the_other_item(opened, listed):
+    rows, domain = skewed()
+    check_other(opened, rows, domain, domain[:listed])
+
+
+@pytest.mark.parametrize("opened", ["duckdb"], indirect=True)
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
+def test_the_other_item_for_many_tables(opened, case):
+    rows, domain = case()
+    for listed in (domain[:2], []):
+        check_other(opened, rows, domain, listed)
 
 
 # --- rows that are counted already, several item columns, and filters

@@ -145,12 +145,20 @@ def release(
         list[str] | None,
         typer.Option(
             help="The public items: a file with one a line, or a CSV, Parquet or JSON file. "
-            "For several item columns, a file with all of them, or COLUMN=FILE for each.",
+            "For several item columns, a file with all of them, or COLUMN=FILE for each. [default: discover, which "
+            "finds those that enough users have, for part of the budget]",
             show_default=False,
         ),
     ] = None,
     domain_column: Annotated[
         str | None, typer.Option(help="Column of the domain file. [default: like --item, or the only one]")
+    ] = None,
+    discovery_share: Annotated[
+        float | None, typer.Option(help="Part of the budget that buys the items. [default: 0.3]")
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option(help="Name of the item for all rows outside the domain. [default: other, where items are found]"),
     ] = None,
     table: Annotated[str | None, typer.Option(help="Table of a database.")] = None,
     query: Annotated[str | None, typer.Option(help="SELECT that defines the table, in the database's SQL.")] = None,
@@ -163,7 +171,10 @@ def release(
         str | None, typer.Option(help="Column of groups, or NAME=EXPRESSION: one distribution for each group.")
     ] = None,
     groups: Annotated[
-        str | None, typer.Option(help="The public groups: a file with one a line, or a CSV, Parquet or JSON file.")
+        str | None,
+        typer.Option(
+            help="The public groups: a file with one a line, or a CSV, Parquet or JSON file. [default: discover]"
+        ),
     ] = None,
     weight: Annotated[
         WeightChoice, typer.Option(help="rows: share of all rows; users: the average user's distribution.")
@@ -214,6 +225,8 @@ def release(
             where=where,
             by=None if by is None else _named(by),
             groups=groups,
+            discovery_share=discovery_share,
+            other=other,
             adjacency=adjacency,
             weight=weight.value,
             mechanism=mechanism.value,

@@ -15,7 +15,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from ..releases import GroupedRelease, Release
+from ..releases import GroupedRelease, Other, Release
 
 __all__ = ["Stages", "printable", "show", "show_release"]
 
@@ -59,10 +59,10 @@ def show(console: Console, release: Release | GroupedRelease, n: int) -> None:
             f"{release.by} = {group.item}, {group.probability:.5f} of all ({group.lower:.5f} to {group.upper:.5f})"
         )
         console.print(Text(printable(heading), style="bold"), soft_wrap=True)
-        own = release[group.item]  # type: ignore[index]
-        _show_items(console, own, n, None)
+        if not isinstance(group.item, Other):  # the rows of groups that were not found
+            _show_items(console, release[group.item], n, None)  # type: ignore[index]
         console.print()
-    rest = len(release) - _MOST_GROUPS
+    rest = len(release.shares) - _MOST_GROUPS
     if rest > 0:
         console.print(f"and {rest} more groups", markup=False, highlight=False)
     _show_promise(console, release.joint)
@@ -114,8 +114,9 @@ def _show_promise(console: Console, release: Release) -> None:
         highlight=False,
         soft_wrap=not console.is_terminal,
     )
-    sentence = printable(release.guarantee.sentence())
-    console.print(sentence, markup=False, highlight=False, soft_wrap=not console.is_terminal)
+    for sentence in (release.about_items(), release.guarantee.sentence()):
+        if sentence is not None:
+            console.print(printable(sentence), markup=False, highlight=False, soft_wrap=not console.is_terminal)
 
 
 def printable(text: str) -> str:

@@ -58,7 +58,7 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     reserve is spent, and a plain finish spends what is left of epsilon. That is the situation of Theorem 4 in
     docs/proofs/accounting.md.
     """
-    reserve(spending, counts.items, rows=_buys_rows(request))
+    reserve(spending, counts.items, rows=request.buys_rows)
     profile, crowd = _profile(counts, spending, request)
     request.report("estimating")
     if profile.blind:
@@ -71,7 +71,7 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
 
 def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Adaptive rounds, without choosing."""
-    reserve_profile(spending, rows=_buys_rows(request))
+    reserve_profile(spending, rows=request.buys_rows)
     profile, crowd = _profile(counts, spending, request)
     request.report("estimating")
     return _rounds(counts, spending, profile, crowd, request)
@@ -230,10 +230,6 @@ def _round_budget(spending: Spending, items: int) -> Budget:
 def _probe_most(items: int) -> float:
     """The part of epsilon that a closer look may cost at most."""
     return min(PROBE_FEW_ITEMS, max(PROBE_MOST, 2 / items))
-
-
-def _buys_rows(request: Request) -> bool:
-    return request.weight == "rows" and request.max_rows_per_user is None
 
 
 def _profile(counts: Counts, spending: Spending, request: Request) -> tuple[Profile, Crowding]:

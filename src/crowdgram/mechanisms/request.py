@@ -24,3 +24,8 @@ class Request:
     report: Report
     constants: Literal["paper", "tight"] | None = None
     alpha: float | None = None
+
+    @property
+    def buys_rows(self) -> bool:
+        """Whether the rows of users must be found privately, to cap them."""
+        return self.weight == "rows" and self.max_rows_per_user is None

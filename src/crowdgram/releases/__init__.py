@@ -5,6 +5,6 @@ from __future__ import annotations
 from .files import load, save, write_csv, write_whole
 from .grouped import GroupedRelease
 from .pipeline import release
-from .release import ItemEstimate, Release
+from .release import ItemEstimate, Other, Release
 
-__all__ = ["GroupedRelease", "ItemEstimate", "Release", "load", "release", "save", "write_csv", "write_whole"]
+__all__ = ["GroupedRelease", "ItemEstimate", "Other", "Release", "load", "release", "save", "write_csv", "write_whole"]

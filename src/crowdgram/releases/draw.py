@@ -77,11 +77,14 @@ def to_html(release: Release) -> str:
         f"width:{160 * one.probability / widest:.0f}px'></div></td></tr>"
         for one in shown
     )
+    about = release.about_items()
+    items = f"<p>{html.escape(about)}</p>" if about else ""
     more = f"<p>and {len(release) - len(shown)} more items</p>" if len(release) > len(shown) else ""
     return (
         f"<div><p><b>{html.escape(_question(release))}</b>, released by {html.escape(release.mechanism)}. "
-        f"{html.escape(release.guarantee.sentence())}</p><table><thead><tr><th>{html.escape(_heading(release))}</th><th>probability</th>"
-        f"<th>{release.confidence:.0%} interval</th><th></th></tr></thead><tbody>{rows}</tbody></table>{more}</div>"
+        f"{html.escape(release.guarantee.sentence())}</p><table><thead><tr><th>{html.escape(_heading(release))}</th>"
+        f"<th>probability</th><th>{release.confidence:.0%} interval</th><th></th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>{more}{items}</div>"
     )
 
 

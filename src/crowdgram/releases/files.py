@@ -15,12 +15,12 @@ import numpy as np
 from ..errors import CrowdgramError, InvalidArgument, UnreadableSource, UnwritableTarget
 from ..privacy import Guarantee, event_from_dict, event_to_dict
 from .grouped import GroupedRelease
-from .release import Item, Release
+from .release import Item, Other, Release
 
 __all__ = ["SCHEMA_VERSION", "load", "save", "to_document", "write_csv", "write_whole"]
 
 SCHEMA_VERSION = 2
-"""Version 1 had one item column, of integers or strings, and neither `measured` nor `other_errors`."""
+"""Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`."""
 _ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
 _OPTIONAL = ("sampling_errors", "measured", "other_errors")
 _KINDS: dict[str, type] = {
@@ -55,18 +55,21 @@ def to_document(release: Release) -> dict[str, Any]:
 
 
 def _kinds(release: Release) -> list[str]:
-    """What the values of each item column are, by their Python types."""
+    """What the values of each item column are, by their Python types; "string" where only the other item is there."""
     rows = release.items if len(release.item_columns) > 1 else [(item,) for item in release.items]
     found = []
     for column in zip(*rows, strict=True):
-        found.append(next((kind for kind, python in _KINDS.items() if isinstance(column[0], python)), "string"))
+        value = next((value for value in column if not isinstance(value, Other)), "")
+        found.append(next((kind for kind, python in _KINDS.items() if isinstance(value, python)), "string"))
     return found
 
 
 def _written(item: Item) -> Any:
-    """An item as JSON: dates, timestamps and UUIDs as text, tuples as lists."""
+    """An item as JSON: dates, timestamps and UUIDs as text, tuples as lists, the other item as {"other": its name}."""
     if isinstance(item, tuple):
         return [_written(value) for value in item]
+    if isinstance(item, Other):
+        return {"other": item.name}
     if isinstance(item, datetime.date):
         return item.isoformat()
     return str(item) if isinstance(item, uuid.UUID) else item
@@ -85,6 +88,10 @@ def _read_items(document: dict[str, Any], columns: tuple[str, ...]) -> tuple[Ite
 
 
 def _read_value(value: Any, kind: str | None) -> Any:
+    if isinstance(value, dict):
+        if set(value) != {"other"} or not isinstance(value["other"], str):
+            raise InvalidArgument("an item that is an object needs to be {'other': its name}")
+        return Other(value["other"])
     if kind in ("date", "timestamp", "uuid"):
         if not isinstance(value, str):
             raise InvalidArgument(f"its items need to be {kind}s in text")
@@ -124,7 +131,7 @@ def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
     if not isinstance(document, dict) or document.get("schema") != "crowdgram-release":
         raise UnreadableSource(f"{where!r} is not a saved release: it has no schema 'crowdgram-release'.")
     version = document.get("schema_version")
-    if isinstance(version, bool) or version not in (1, SCHEMA_VERSION):
+    if isinstance(version, (bool, float)) or version not in (1, SCHEMA_VERSION):
         newer = isinstance(version, int) and version > SCHEMA_VERSION
         step = (
             "Install a newer Crowdgram."
@@ -165,13 +172,17 @@ def _optional_array(values: Any) -> Any:
 def _check_shape(release: Release) -> None:
     if not release.items or len(set(release.items)) < len(release.items):
         raise InvalidArgument("its items need to be distinct, and at least one")
+    values = [item if isinstance(item, tuple) else (item,) for item in release.items]
+    others = [any(isinstance(value, Other) for value in item) for item in values]
+    if others != sorted(others):
+        raise InvalidArgument("its other items need to be the last")
     if not release.item_columns or len(set(release.item_columns)) < len(release.item_columns):
         raise InvalidArgument("its item_columns need to be distinct, and at least one")
     for name in (*_ARRAYS, *_OPTIONAL):
-        values = getattr(release, name)
-        if values is None:
+        column = getattr(release, name)
+        if column is None:
             continue
-        if values.ndim != 1 or not np.all(np.isfinite(values)) or (name != "measured" and np.any(values < 0)):
+        if column.ndim != 1 or not np.all(np.isfinite(column)) or (name != "measured" and np.any(column < 0)):
             raise InvalidArgument(f"its {name} need to be finite numbers of at least 0")
     if abs(float(release.probabilities.sum()) - 1) > 1e-6:
         raise InvalidArgument("its probabilities need to sum to 1")

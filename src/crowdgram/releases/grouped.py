@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..privacy import Event, Guarantee
 from .parts import within
-from .release import Release, Value, optional_library, plain
+from .release import Other, Release, Value, optional_library, pandas_frame
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -64,20 +64,22 @@ class GroupedRelease(Mapping[Value, Release]):
 
     @cached_property
     def groups(self) -> tuple[Value, ...]:
-        """The groups, in the order in which they were given."""
-        return tuple(self._places)
+        """The groups, in the order in which they were given, or of their values where they were found."""
+        return tuple(group for group in self._places if not isinstance(group, Other))
 
     @cached_property
     def shares(self) -> Release:
-        """How large each group is: the distribution over groups."""
+        """How large each group is: the distribution over groups.
+
+        Where groups were found, its last item is an `Other`, for the rows of all groups that were not: they are part of
+        the whole, and of no group.
+        """
         return self.joint.marginal(self.by)
 
     def __getitem__(self, group: Value) -> Release:
-        if group not in self._made:
-            if group not in self._places:
-                raise KeyError(group)
-            self._made[group] = within(self.joint, (), {self.by: group}, np.array(self._places[group], dtype=np.int64))
-        return self._made[group]
+        if group not in self._places or isinstance(group, Other):
+            raise KeyError(group)
+        return self._own(group)
 
     def __iter__(self) -> Iterator[Value]:
         return iter(self.groups)
@@ -96,17 +98,16 @@ class GroupedRelease(Mapping[Value, Release]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with a row for each group and item."""
-        frame: pandas.DataFrame = optional_library("pandas").DataFrame(self._columns())
-        return frame
+        return pandas_frame(self._columns())
 
     def to_polars(self) -> polars.DataFrame:
         """A data frame with a row for each group and item."""
         frame: polars.DataFrame = optional_library("polars").DataFrame(self._columns())
         return frame
 
-    def to_dp_event(self) -> dp_accounting.DpEvent:
+    def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
         """All groups together as one dp_accounting event; see `Release.to_dp_event`."""
-        return self.joint.to_dp_event()
+        return self.joint.to_dp_event(without_thresholds=without_thresholds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release as JSON, whole or not at all."""
@@ -121,16 +122,32 @@ class GroupedRelease(Mapping[Value, Release]):
     @cached_property
     def _places(self) -> dict[Value, list[int]]:
         """Where in the joint release each group's items are: found once, not once for each group."""
-        found: dict[Value, list[int]] = {}
-        for place, item in enumerate(self.joint.items):
-            found.setdefault(item[0], []).append(place)  # type: ignore[index]
+        pairs: Any = self.joint.items
+        # Where groups have an item of their own, those are in the order of the groups.
+        own = (pair[0] for pair in pairs if isinstance(pair[1], Other))
+        found: dict[Value, list[int]] = {group: [] for group in own}
+        for place, pair in enumerate(pairs):
+            found.setdefault(pair[0], []).append(place)
         return found
 
+    def _own(self, group: Value) -> Release:
+        if group not in self._made:
+            places = np.array(self._places[group], dtype=np.int64)
+            self._made[group] = within(self.joint, (), {self.by: group}, places)
+        return self._made[group]
+
     def _columns(self) -> dict[str, Any]:
-        columns: dict[str, list[Any]] = {}
-        for group, share in zip(self.groups, self.shares.probabilities.tolist(), strict=True):
-            own = self[group]
-            part = {self.by: [plain(group)] * len(own), "share": [share] * len(own), **own.columns(named=True)}
-            for name, values in part.items():
-                columns.setdefault(name, []).extend(values)
-        return columns
+        """A row for each item of the joint release, by group; the rows of all groups that were not found come last."""
+        joint = self.joint.columns(named=True)
+        order = [place for places in self._places.values() for place in places]
+        parts = [self._own(group) for group in self._places]
+        shares = [self.shares.probability(group) for group in self._places]
+        inside = ("probability", "standard_error", "lower", "upper")
+        by, *items = ([joint[name][place] for place in order] for name in self.joint.item_columns)
+        return {
+            self.by: by,
+            "share": [share for share, own in zip(shares, parts, strict=True) for _ in range(len(own))],
+            **dict(zip(self.joint.item_columns[1:], items, strict=True)),
+            **{name: [value for own in parts for value in own.columns()[name].tolist()] for name in inside},
+            **({"is_other": [bool(joint["is_other"][place]) for place in order]} if "is_other" in joint else {}),
+        }

@@ -5,24 +5,38 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
-from typing import TYPE_CHECKING, Literal, overload
+from typing import Literal, overload
 
 from ..errors import InvalidArgument
-from ..mechanisms import CONFIDENCE, MECHANISMS, PURE, Request, check_mechanism, reserve
+from ..mechanisms import (
+    CONFIDENCE,
+    MECHANISMS,
+    PURE,
+    DiscoveryPlan,
+    Request,
+    check_mechanism,
+    discover,
+    finish_of,
+    plan_discovery,
+    rehearse,
+    reserve,
+)
 from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending
 from .grouped import GroupedRelease
+from .items import found_domain, missing_lists, named_items, public_domain, read_lists
 from .release import Release
-
-if TYPE_CHECKING:
-    from ..tables import Domain, Rows
 
 __all__ = ["release"]
 
 MIN_EPSILON = 1e-3
 MIN_MU = 1e-5
 """Below, all is noise, and some of it would not fit 64-bit integers."""
+
+PURE_LEAST = 0.25
+"""Part of epsilon that a discovery must leave for Laplace noise: enough for a profile and for something to follow."""
 
 Progress = Callable[[str], None]
 Column = str | Mapping[str, object]
@@ -45,6 +59,8 @@ def release(
     where: object = ...,
     by: None = ...,
     groups: None = ...,
+    discovery_share: float | None = ...,
+    other: str | None = ...,
     adjacency: Adjacency | Literal["add-remove", "replace"] = ...,
     weight: Literal["rows", "users"] = ...,
     mechanism: str = ...,
@@ -66,7 +82,9 @@ def release(
     count: str | None = ...,
     where: object = ...,
     by: Column,
-    groups: object,
+    groups: object = ...,
+    discovery_share: float | None = ...,
+    other: str | None = ...,
     adjacency: Adjacency | Literal["add-remove", "replace"] = ...,
     weight: Literal["rows", "users"] = ...,
     mechanism: str = ...,
@@ -88,6 +106,8 @@ def release(
     where: object = None,
     by: Column | None = None,
     groups: object = None,
+    discovery_share: float | None = None,
+    other: str | None = None,
     adjacency: Adjacency | Literal["add-remove", "replace"] = Adjacency.ADD_REMOVE,
     weight: Literal["rows", "users"] = "rows",
     mechanism: str = "auto",
@@ -106,13 +126,19 @@ def release(
     epsilon, delta: the budget, all of it spent by this call.
     domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a
         table. For several item columns: a list of tuples, a file or table with these columns, or a mapping of each
-        column to a domain of its own, for all combinations.
+        column to a domain of its own, for all combinations. Or "discover", as where none is given: part of the budget,
+        which needs a delta, then buys the list of those items that enough users have.
     count: a column of whole numbers that says how many rows a row stands for. A row whose count is missing, negative
         or zero is dropped.
     where: a filter before anything else, an expression of one row: SQL text, or an Ibis expression or function of the
         table.
     by, groups: one distribution for each group: a column (or a name with an expression), and the public list of its
-        values. All groups together have the one guarantee; the result is a `GroupedRelease`.
+        values, or "discover", as where none is given. All groups together have the one guarantee; the result is a
+        `GroupedRelease`. If groups or items are discovered, pairs of both are; each group has its own "other".
+    discovery_share: the part of the budget (of mu^2) that discovery takes.
+    other: the name of the item for all rows outside the domain ("other" where items are discovered). With public lists
+        there is such an item only if it is named; rows outside are dropped otherwise. Rows outside a public list of
+        groups are always dropped.
     adjacency: "add-remove" hides whether a user is in the table at all; "replace" hides what a user's rows are.
     weight: "rows", the share of all rows; "users", the average user's distribution.
     mechanism: "auto" chooses by predicted error; "adaptive", "laplace", "gaussian" and "sample-one" are as they say;
@@ -131,31 +157,53 @@ def release(
     guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
     check_mechanism(mechanism, weight, delta, max_rows_per_user, rounds, known=ALL_MECHANISMS)
     check_paper(mechanism, delta, constants, alpha)
-    _check_affordable(guarantee, mechanism)
-    if mechanism in PURE:
+    _check_name(other)
+    grouped = by is not None
+    if not grouped and groups is not None:
+        raise InvalidArgument(f"groups={groups!r} is given without by. Say which column holds the groups.")
+    way, plan = mechanism, None
+    missing = missing_lists(domain, groups, grouped=grouped)
+    if missing:
+        _check_discovery(delta, mechanism, missing)
+        way, plan = _plan(guarantee, mechanism, discovery_share)
+    elif discovery_share is not None:
+        raise InvalidArgument(
+            f"discovery_share={discovery_share!r} has no meaning where a domain is given. Leave one of them out."
+        )
+    else:
+        _check_affordable(guarantee, mechanism)
+    if mechanism in PURE and plan is None:
         guarantee = replace(guarantee, delta=0.0)
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
     report = progress or (lambda _: None)
-
-    if by is None and groups is not None:
-        raise InvalidArgument(f"groups={groups!r} is given without by. Say which column holds the groups.")
 
     from ..tables import count_rows, open_rows
 
     report("opening the table")
     rows = open_rows(table, user=user, item=item, count=count, where=where, by=by)
     with rows.engine as engine:
-        items = _domain(rows, domain, groups, grouped=by is not None)
+        lists = read_lists(rows, domain, groups, grouped=grouped)
         versions = _versions(engine.name)
         spending = Spending(guarantee)
-        report("counting rows by user and item")
-        counts = count_rows(rows, items)
         request = Request(weight, max_rows_per_user, rounds, report, constants, alpha)
-        estimate = ALL_MECHANISMS[mechanism](counts, spending, request)
+        if plan is None:
+            items = public_domain(rows, lists, other=other is not None)
+            report("counting rows by user and item")
+        else:
+            report("counting rows by user and item, and finding the items: part of the budget buys the list")
+            find = partial(discover, spending=spending, plan=plan)
+            rows, items = found_domain(rows, lists, find, other=other is not None)
+            spending.end_opening(pure_delta=plan.pure_delta)
+            if way == "auto":
+                # By public values: how many items were found must not decide what is set aside.
+                reserve(spending, items=1, rows=request.buys_rows)
+            report("counting rows of the items that were found")
+        counts = count_rows(rows, items)
+        estimate = ALL_MECHANISMS[way](counts, spending, request)
         report("checking the guarantee")
         made = Release(
-            items=items.items,
+            items=named_items(items, other or "other"),
             item_columns=rows.names,
             probabilities=estimate.probabilities,
             standard_errors=estimate.standard_errors,
@@ -168,34 +216,59 @@ def release(
             events=spending.events,
             mechanism=mechanism,
             weight=weight,
-            parameters={"items": len(items), **estimate.parameters},
+            parameters={
+                "items": len(items),
+                **({} if plan is None else {"discovery_share": plan.share}),
+                **estimate.parameters,
+            },
             versions=versions,
             measured=estimate.measured,
             other_errors=estimate.other_errors,
         )
-    return made if by is None else GroupedRelease(made)
+    return GroupedRelease(made) if grouped else made
 
 
-def _domain(rows: Rows, domain: object, groups: object, *, grouped: bool) -> Domain:
-    """The public domain in the types of the item columns; with groups, all combinations of groups and items."""
-    from ..tables import combined, read_domain, read_joint_domain
-
-    names, types = rows.names, rows.item_types
-    if not grouped:
-        if len(names) == 1:
-            return read_domain(domain, types[0], item=names[0])
-        return read_joint_domain(domain, types, names)
-    if groups is None:
-        raise InvalidArgument(
-            f"by={names[0]!r} needs groups: which groups occur in the table is private itself, so the list needs to "
-            "come from outside it: a list, a file with one group a line, or a column of a public table."
-        )
-    outer = read_domain(groups, types[0], item=names[0], role="groups")
-    if len(names) == 2:
-        inner = read_domain(domain, types[1], item=names[1])
+def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[str, DiscoveryPlan]:
+    """What discovery may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
+    plan = plan_discovery(guarantee, share, finish_of(mechanism))
+    _check_affordable(guarantee, "laplace")
+    trial = Spending(guarantee)
+    rehearse(trial, plan)
+    if mechanism not in PURE:
+        reserve(trial, items=1)
+    if mechanism == "auto" and trial.remaining_epsilon() < PURE_LEAST * guarantee.epsilon:
+        # Too little for plain Laplace noise to be a choice.
+        return "adaptive", _plan(guarantee, "adaptive", share)[1]
+    if mechanism in PURE:
+        enough = trial.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
     else:
-        inner = read_joint_domain(domain, types[1:], names[1:])
-    return combined([outer, inner], types)
+        enough = trial.remaining_mu(1) >= MIN_MU
+    if plan.mu < MIN_MU or not enough:
+        raise InvalidArgument(
+            f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: discovery_share={plan.share:g} leaves nothing "
+            f"for mechanism={mechanism!r}. Give a larger epsilon or delta, another share, or a public domain."
+        )
+    return mechanism, plan
+
+
+def _check_discovery(delta: float, mechanism: str, missing: Sequence[str]) -> None:
+    """Refuse, before any row is read, to find items where that cannot be paid for, or what follows cannot be."""
+    lists = " and ".join(missing)
+    if delta == 0:
+        raise InvalidArgument(
+            f"no {lists} given, and with delta=0 the items cannot be found in the table: that needs a small chance "
+            "delta. Give a delta such as 1e-6, or a public list."
+        )
+    if mechanism in PAPER_MECHANISMS:
+        raise InvalidArgument(
+            f"no {lists} given, and mechanism={mechanism!r} needs public lists: the published algorithms are for items "
+            "that are known. Give a list, or use mechanism='auto'."
+        )
+
+
+def _check_name(other: object) -> None:
+    if other is not None and (not isinstance(other, str) or not other.strip()):
+        raise InvalidArgument(f"other={other!r}: needs to be a name for the item that stands for all others, or None.")
 
 
 def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:

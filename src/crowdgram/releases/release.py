@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidArgument, MissingDependency
-from ..privacy import Event, Guarantee, to_dp_event
+from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -24,10 +25,36 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Item", "ItemEstimate", "Release", "Value", "label", "optional_library", "plain"]
+__all__ = ["Item", "ItemEstimate", "Other", "Release", "Value", "label", "optional_library", "pandas_frame", "plain"]
 
 Floats = npt.NDArray[np.float64]
-Value = int | str | bool | datetime.date | datetime.datetime | uuid.UUID
+
+
+@dataclass(frozen=True)
+class Other:
+    """The one item that stands for all items that are not listed.
+
+    Not a string, so that no item of the table can be taken for it: `Other("other") != "other"`. Its name is unlike
+    that of every listed item. With several item columns it stands in each of them, or in all but that of the groups.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def apart_from(cls, items: Iterable[object], name: str) -> Other:
+        """An item of this name, with a star or more to it if a listed item, or a value of one, is called so."""
+        taken = set()
+        for item in items:
+            taken |= {label(item), *map(str, item)} if isinstance(item, tuple) else {str(item)}
+        while name in taken:
+            name += "*"
+        return cls(name)
+
+
+Value = int | str | bool | datetime.date | datetime.datetime | uuid.UUID | Other
 Item = Value | tuple[Value, ...]
 """A value of the item column; a tuple of values where there are several columns."""
 
@@ -47,7 +74,8 @@ class ItemEstimate:
 class Release:
     """A distribution over the items of a domain, released under `guarantee`.
 
-    items: in the order of the domain. probabilities: sum to 1. standard_errors: of the noise. lower, upper: an
+    items: in the order of the domain; the last may be an `Other`, for all rows of items that are not listed.
+    probabilities: sum to 1. standard_errors: of the noise. lower, upper: an
     interval at level `confidence` for the table's own answer, which it would give without privacy.
     predicted_l1_error: of all probabilities together, against the table's own. sampling_errors: how far the table's
     own may be from the population that its users came from; None where the mechanism does not learn it. events: every
@@ -94,6 +122,34 @@ class Release:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def other(self) -> Item | None:
+        """The item that stands for all that are not listed, if there is one. With several columns, a tuple of `Other`.
+
+        It is the last one. With groups, each group may have another such item of its own.
+        """
+        last = self.items[-1] if self.items else None
+        return last if all(isinstance(value, Other) for value in _values(last)) else None
+
+    @property
+    def threshold_delta(self) -> float:
+        """The part of delta that was for finding the items; 0 where the domain was public."""
+        return math.fsum(event.delta for event in self.events if isinstance(event, ThresholdEvent))
+
+    def about_items(self) -> str | None:
+        """Where the items come from, in plain words; None for a public domain that is all."""
+        others = [value for value in _values(self.items[-1]) if isinstance(value, Other)]
+        said = []
+        if self.threshold_delta:
+            share = self.parameters.get("discovery_share")
+            part = f"{share:.3g} of" if isinstance(share, float) else "part of"
+            said.append(f"The items were found in the table itself, and {part} the budget bought that.")
+        if others:
+            said.append(f"The item '{others[-1]}' stands for all items that are not listed.")
+        elif said:
+            said.append("Items that are not listed are left out.")
+        return " ".join(said) or None
 
     def probability(self, item: Item) -> float:
         """The probability of one item of the domain."""
@@ -155,22 +211,23 @@ class Release:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with a row for each item."""
-        frame: pandas.DataFrame = optional_library("pandas").DataFrame(self.columns())
-        return frame
+        return pandas_frame(self.columns())
 
     def to_polars(self) -> polars.DataFrame:
         """A data frame with a row for each item."""
         frame: polars.DataFrame = optional_library("polars").DataFrame(self.columns())
         return frame
 
-    def to_dp_event(self) -> dp_accounting.DpEvent:
+    def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
         """The release as a dp_accounting event, to compose with other releases of the same users.
 
         The event's noise multipliers are for this release's adjacency; compose it with events of the same adjacency.
         "auto" and "adaptive" choose what to draw as they go, so compose their events by Renyi accounting against a
-        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way.
+        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way. Items that
+        were found in the table cost `threshold_delta`, which dp_accounting cannot express: add it to the accountant's
+        delta yourself, and say so by `without_thresholds`.
         """
-        return to_dp_event(self.events)
+        return to_dp_event(self.events, without_thresholds=without_thresholds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release as JSON, whole or not at all."""
@@ -226,28 +283,62 @@ class Release:
         )
 
     def columns(self, *, named: bool = False) -> dict[str, Any]:
-        """The columns of a frame: "item" (or the item columns, where there are several or `named`), then the rest."""
+        """The columns of a frame: "item" (or the item columns, where there are several or `named`), then the rest.
+
+        In a column of strings the other item has its name; elsewhere it is missing. `is_other`, which is there only if
+        there are such items, says which they are.
+        """
         one = len(self.item_columns) == 1
         names = ["item"] if one and not named else self.item_columns
         rows: Any = [(item,) for item in self.items] if one else self.items
         parts = zip(names, zip(*rows, strict=True), strict=True)
+        others = np.array([any(isinstance(value, Other) for value in row) for row in rows])
         return {
-            **{name: [plain(value) for value in values] for name, values in parts},
+            **{name: _column(values) for name, values in parts},
             "probability": np.array(self.probabilities),
             "standard_error": np.array(self.standard_errors),
             "lower": np.array(self.lower),
             "upper": np.array(self.upper),
+            **({"is_other": others} if others.any() else {}),
         }
 
 
-def label(item: Item) -> str:
+def label(item: object) -> str:
     """An item in words."""
-    return ", ".join(map(str, item)) if isinstance(item, tuple) else str(item)
+    if not isinstance(item, tuple):
+        return str(item)
+    return str(item[0]) if all(isinstance(value, Other) for value in item) else ", ".join(map(str, item))
 
 
 def plain(value: Value) -> Any:
     """A value as frames take it: UUIDs are text there."""
     return str(value) if isinstance(value, uuid.UUID) else value
+
+
+def pandas_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
+    """A data frame in which integers and booleans stay what they are where one is missing."""
+    library = optional_library("pandas")
+    kept = dict(columns)
+    for name, values in columns.items():
+        present = (
+            {type(value) for value in values} - {type(None)} if isinstance(values, list) and None in values else None
+        )
+        if present == {bool}:
+            kept[name] = library.array(values, dtype="boolean")
+        elif present == {int}:
+            largest = max(value for value in values if value is not None)
+            kept[name] = library.array(values, dtype="Int64" if largest < 2**63 else "UInt64")
+    frame: pandas.DataFrame = library.DataFrame(kept)
+    return frame
+
+
+def _column(values: Sequence[Value]) -> list[Any]:
+    texts = all(isinstance(value, (str, Other)) for value in values)
+    return [(value.name if texts else None) if isinstance(value, Other) else plain(value) for value in values]
+
+
+def _values(item: Any) -> tuple[Any, ...]:
+    return item if isinstance(item, tuple) else (item,)
 
 
 def optional_library(library: str) -> Any:

@@ -37,21 +37,35 @@ MOST_COMBINATIONS = 10_000_000
 
 @dataclass(frozen=True)
 class Domain:
-    """Distinct items, in the types of the item columns, in the order of the release."""
+    """Distinct items, in the types of the item columns, in the order of the release.
+
+    groups: where there are any, the values of the first item column that have an item more each, after the listed ones:
+    for the rows of the group whose item is not listed. other: there is one item more, the last, for all rows that have
+    none yet. Without, such rows are dropped.
+    """
 
     items: tuple[Item, ...]
     types: tuple[dt.DataType, ...]
+    other: bool = False
+    groups: tuple[Value, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.items) + len(self.groups) + self.other
 
     def upload(self, engine: Engine, keys: Sequence[str] = ("item",)) -> ir.Table:
-        """The table (*keys, idx) in the engine; `idx` is the item's place in the domain."""
+        """The table (*keys, idx) in the engine; `idx` is the place of a listed item in the domain."""
         columns: Iterable[Any] = zip(*self.items, strict=True) if len(keys) > 1 else [self.items]
         parts = zip(keys, columns, self.types, strict=True)
         placed = {name: arrow_keys(values, dtype) for name, values, dtype in parts}
-        places = pa.array(range(len(self)), type=pa.int64())
+        places = pa.array(range(len(self.items)), type=pa.int64())
         return engine.upload(pa.table({**placed, "idx": places}), "placing the domain")
+
+    def upload_groups(self, engine: Engine) -> ir.Table:
+        """The table (item, own) in the engine; `own` is the place of a group's own item."""
+        first = len(self.items)
+        places = pa.array(range(first, first + len(self.groups)), type=pa.int64())
+        values = arrow_keys(self.groups, self.types[0])
+        return engine.upload(pa.table({"item": values, "own": places}), "placing the groups")
 
 
 def read_domain(domain: object, item_type: dt.DataType, *, item: str = "item", role: str = "domain") -> Domain:
