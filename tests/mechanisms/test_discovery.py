@@ -44,7 +44,7 @@ def test_it_finds_more_than_one_round_would():
     # (above 27) would be passed by less than a fifth of them. Here all pass but a few.
     mu = math.sqrt(sum((event.sensitivity / event.sigma) ** 2 for event in events if isinstance(event, GaussianEvent)))
     assert 6.1 / mu > 26
-    assert len(items) > 400
+    assert len(items) > 350  # 408 on average, with a standard deviation of 6
 
 
 def test_items_are_in_the_order_of_their_values_whatever_the_rows():

@@ -355,6 +355,55 @@ def test_a_pure_finish_after_an_opening_has_a_limit(no_laplace, pure_delta):
         spending.laplace("counts", SUMS, bound=BOUND, epsilon=rest * (1 + 1e-9))
 
 
+def test_after_an_opening_a_choice_is_part_of_a_pure_finish_too(monkeypatch):
+    monkeypatch.setattr(noise, "choose_each", lambda *_: pytest.fail("a choice was made"))
+    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    spending = opened(pure_delta=0.0)
+    with pytest.raises(PrivacyViolation, match="pure finish"):
+        spending.choose("one", SUMS, sensitivity=1, epsilon=1e-3)
+    with pytest.raises(PrivacyViolation, match="pure finish"):
+        spending.sparse_laplace("some", SUMS, bound=1, changed=2, epsilon=1e-3)
+    rows = {"selections": 8, "choices": 3, "changed": 3, "sensitivity": 1}
+    with pytest.raises(PrivacyViolation, match="pure finish"):
+        spending.choose_each("many", lambda a, b: pytest.fail("scores were made"), **rows, epsilon=1e-3)
+    assert len(spending.events) == 2
+
+
+def test_rounds_after_an_opening_leave_the_part_of_a_pure_finish(monkeypatch):
+    monkeypatch.setattr(noise, "add_discrete_gaussian", lambda sums, _: sums)
+    spending = opened(pure_delta=5e-7)
+    all_of_it = opened(pure_delta=0.0).remaining_mu(3)
+    assert spending.remaining_mu(3) < all_of_it
+    monkeypatch.setattr(noise, "add_discrete_gaussian", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(PrivacyViolation):
+        spending.gaussian("round", SUMS, bound=BOUND, mu=all_of_it)
+
+
+def test_an_opening_does_not_mix_with_a_finish():
+    with pytest.raises(PrivacyViolation, match="pure start"):
+        opened().finish()
+    thresholded = Spending(ADD_REMOVE)
+    thresholded.threshold("items", delta=2.5e-7)
+    with pytest.raises(PrivacyViolation, match="pure start"):
+        thresholded.finish()
+    finished = Spending(ADD_REMOVE)
+    finished.finish()
+    with pytest.raises(PrivacyViolation, match="opening"):
+        finished.threshold("items", delta=2.5e-7)
+    with pytest.raises(PrivacyViolation, match="opening"):
+        finished.end_opening(pure_delta=0.0)
+
+
+def test_a_threshold_comes_before_all_else():
+    spending = opened()
+    with pytest.raises(PrivacyViolation, match="part of an opening"):
+        spending.threshold("more items", delta=1e-8)
+    reserved = Spending(ADD_REMOVE)
+    reserved.reserve("look", bound=BOUND, epsilon=0.1)
+    with pytest.raises(PrivacyViolation, match="part of an opening"):
+        reserved.threshold("items", delta=1e-8)
+
+
 @pytest.fixture
 def no_laplace(monkeypatch):
     monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))

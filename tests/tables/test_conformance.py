@@ -190,7 +190,7 @@ def check_other(opened, rows, domain, listed):
     expected = reference.l1_sum(reference.ReferenceCounts(merged, range(len(listed) + 1)), 3)
     for prepare in (lambda r: r, tally_rows):
         found = prepare(opened(rows, domain, 2))
-        counts = count_rows(found, Domain(tuple(listed), found.item_type, other=True))
+        counts = count_rows(found, Domain(tuple(listed), found.item_types, other=True))
         assert l1_sum(counts, 3).tolist() == expected
 
 
@@ -267,6 +267,49 @@ def test_counted_rows_of_joint_items_are_the_reference_integer_for_integer(table
     cells = {(user, j): n for user, cell in expected.cells.items() for j, n in cell.items()}
     assert dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True)) == cells
     assert dict(zip(users["user"], users["rows"], strict=True)) == expected.rows
+
+
+@pytest.mark.parametrize("other", [True, False])
+@pytest.mark.parametrize("listed", [3, 0])
+def test_groups_have_an_item_of_their_own_on_every_engine(table_of, listed, other):
+    """Rows of a group whose item is not listed are the group's own item; tallied first or not, counted or not."""
+    rows, _ = counts_of_all_sizes()
+    rows = [(user, country, page, None if n is None else min(n, 9)) for user, country, page, *_, n in rows]
+    pairs = [("FR", 1), ("DE", 0), ("DE", 2)][:listed]
+    groups = ("DE", "FR", "never")
+    for count in ("n", None):
+        domain = [*pairs, *groups, *(["other"] if other else [])]
+
+        def place(pair, domain=domain):
+            own = pair[0] if pair[0] in groups else "other"
+            return None if None in pair else pair if pair in domain else own
+
+        given = [(user, place((country, page)), n) for user, country, page, n in rows]
+        expected = reference.ReferenceCounts(given, domain, counted=count is not None)
+        for prepare in (lambda r: r, tally_rows):
+            made = open_rows(
+                table_of("u string, c string, p bigint, n bigint", rows), user="u", item=["c", "p"], count=count
+            )
+            with made.engine as engine:
+                counts = count_rows(prepare(made), Domain(tuple(pairs), made.item_types, other, groups))
+                found = engine.fetch(counts.cells, "testing").to_pydict()
+            cells = {(user, j): n for user, cell in expected.cells.items() for j, n in cell.items()}
+            assert dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True)) == cells
+
+
+def test_sets_of_joint_items_of_all_types_on_every_engine(table_of):
+    """Found items come back as the values that they are, in their order; rows that count for nothing hold no item."""
+    rows, _ = counts_of_all_sizes()
+    table = table_of("u string, c string, p bigint, d date, b boolean, t timestamp_ntz, n bigint", rows)
+    made = open_rows(table, user="u", item=["c", "p", "d", "b", "t"], count="n")
+    held = {(user, tuple(item)) for user, *item, n in rows if user and None not in item and n is not None and n > 0}
+    expected = reference.item_sets(held, "salt", 1000)
+    with made.engine:
+        sets = item_sets(tally_rows(made), "salt", 1000)
+        totals = sets.sum(np.full(sets.items, 256))
+        items = sorted({item for _, item in held})
+        assert sets.named(np.arange(sets.items)) == items
+    assert sorted(totals.tolist()) == sorted(reference.set_sum(expected, dict.fromkeys(items, 256)).values())
 
 
 # The same verdict for each row, on every engine: expressions with the Python that they stand for.

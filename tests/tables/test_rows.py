@@ -119,10 +119,19 @@ def test_counted_rows_keep_the_bound(crowd, own, row_cap):
     assert change.sum() <= UNIT
 
 
-def test_a_domain_too_large_for_counts_is_refused_before_rows_are_read(monkeypatch):
+def test_squares_are_taken_after_the_limit_where_they_could_overflow_before_it(monkeypatch):
     monkeypatch.setattr(counts, "COUNTED_ITEMS", 1)
-    with pytest.raises(InvalidArgument, match="at most 1"):
-        counted(TABLE, ["x", "y"], count="n")
+    source = pa.table({"u": ["a", "a", "b"], "i": ["x", "y", "y"], "n": [2**40, 2**39, 3]})
+    rows = open_rows(source, user="u", item="i", count="n")
+    with rows.engine as engine:
+        made = count_rows(rows, read_domain(["x", "y"], rows.item_type))
+        users = engine.fetch(made.users, "testing").to_pylist()
+    limit = counts.ROW_LIMIT
+    x, y = 2 * limit // 3, limit // 3
+    assert sorted(users, key=lambda one: one["user"]) == [
+        {"user": "a", "rows": x + y, "squares": x**2 + y**2},
+        {"user": "b", "rows": 3, "squares": 9},
+    ]
 
 
 # --- several item columns

@@ -87,6 +87,8 @@ def found_domain(rows: Rows, lists: Lists, find: Callable[[Rows], list[Any]], *,
     groups: tuple[Any, ...] = ()
     if lists.groups is not None:
         groups = lists.groups.items
+        place = {group: number for number, group in enumerate(groups)}
+        found.sort(key=lambda pair: place[pair[0]])  # in a group, still in the order of values
     elif lists.grouped:
         groups = tuple(dict.fromkeys(pair[0] for pair in found))
     return tallied, Domain(tuple(found), rows.item_types, other=lists.groups is None, groups=groups)
@@ -95,6 +97,8 @@ def found_domain(rows: Rows, lists: Lists, find: Callable[[Rows], list[Any]], *,
 def named_items(domain: Domain, name: str) -> tuple[Item, ...]:
     """The items of a domain, with an `Other` called `name` where one is not listed."""
     items: tuple[Item, ...] = domain.items
+    if not domain.other and not domain.groups:
+        return items
     other = Other.apart_from((*items, *domain.groups), name)
     columns = len(domain.types)
     own = tuple((group, *[other] * (columns - 1)) for group in domain.groups)

@@ -253,7 +253,7 @@ def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[st
 
 def _check_discovery(delta: float, mechanism: str, missing: Sequence[str]) -> None:
     """Refuse, before any row is read, to find items where that cannot be paid for, or what follows cannot be."""
-    lists = " and ".join(missing)
+    lists = " and no ".join(missing)
     if delta == 0:
         raise InvalidArgument(
             f"no {lists} given, and with delta=0 the items cannot be found in the table: that needs a small chance "
