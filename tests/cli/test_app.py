@@ -331,7 +331,7 @@ def test_a_release_without_a_domain(folder):
     Crowd(users=400, rows=30, items=4, seed=1, strings=True).write("many.csv")
     result = release(table="many.csv", domain=None, delta="1e-6", epsilon="3", other="rest")
     assert result.exit_code == 0, result.output
-    assert "no domain was given, so part of the budget buys it" in result.stderr
+    assert "no list is given, so part of the budget buys it" in result.stderr
     assert "found in the table itself" in result.stdout
     assert "'rest' stands for all items that are not listed" in result.stdout
     found = json.loads(Path("r.json").read_text())["items"]
@@ -341,6 +341,24 @@ def test_a_release_without_a_domain(folder):
     assert "'rest' stands for" in shown.stdout
     again = release(table="many.csv", domain="discover", delta="1e-6", epsilon="3", discovery_share="0.5")
     assert "discovery_share=0.5" in again.stdout
+
+
+def test_groups_and_items_that_are_found(folder):
+    lines = [f"{user},{'DE' if user % 2 else 'FR'},{page}" for user in range(600) for page in ("home", "search", user)]
+    Path("many.csv").write_text(
+        "\n".join(["who,country,page", *lines, *(f"{user},X{user},home" for user in range(600))])
+    )
+    options = {"table": "many.csv", "user": "who", "item": "page", "domain": None, "delta": "1e-6", "epsilon": "6"}
+    result = release(**options, by="country", csv="r.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("95% interval") == 2  # the rows of no group have a line and no table
+    assert "country = other, 0." in result.stdout
+    assert "found in the table itself" in result.stdout
+    lines = Path("r.csv").read_text().splitlines()
+    assert lines[0] == '"country","share","page","probability","standard_error","lower","upper","is_other"'
+    assert [line.split(",")[2] for line in lines[1:4]] == ['"home"', '"search"', '"other"']
+    assert len(lines) == 8
+    assert run("show", "r.json").stdout + "Saved to r.json.\n" == result.stdout
 
 
 def test_the_help_names_the_default_share():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..errors import InvalidArgument
 from ..mechanisms import (
@@ -28,6 +28,9 @@ from ..privacy import Adjacency, Guarantee, Spending
 from .grouped import GroupedRelease
 from .items import found_domain, missing_lists, named_items, public_domain, read_lists
 from .release import Release
+
+if TYPE_CHECKING:
+    from ..tables import Rows
 
 __all__ = ["release"]
 
@@ -191,10 +194,9 @@ def release(
             items = public_domain(rows, lists, other=other is not None)
             report("counting rows by user and item")
         else:
-            report("counting rows by user and item, and finding the items: part of the budget buys the list")
-            find = partial(discover, spending=spending, plan=plan)
+            find = partial(_discovered, spending=spending, plan=plan, report=report)
+            report("counting rows by user and item")
             rows, items = found_domain(rows, lists, find, other=other is not None)
-            spending.end_opening(pure_delta=plan.pure_delta)
             if way == "auto":
                 # By public values: how many items were found must not decide what is set aside.
                 reserve(spending, items=1, rows=request.buys_rows)
@@ -226,6 +228,14 @@ def release(
             other_errors=estimate.other_errors,
         )
     return GroupedRelease(made) if grouped else made
+
+
+def _discovered(rows: Rows, spending: Spending, plan: DiscoveryPlan, report: Progress) -> list[Any]:
+    """Find the items of tallied rows, and close the opening of the release."""
+    report("finding the items: no list is given, so part of the budget buys it")
+    found = discover(rows, spending, plan)
+    spending.end_opening(pure_delta=plan.pure_delta)
+    return found
 
 
 def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[str, DiscoveryPlan]:
