@@ -1,4 +1,4 @@
-# make setup | demo | test | check | bench | bench-accuracy | bench-discovery | clean
+# make setup | demo | test | check | bench | bench-accuracy | bench-discovery | kills | clean
 # A machine needs Python 3.11 to 3.13, git and make; Spark's tests also need Java 17 and are skipped, with the reason, without it.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: setup demo test check format bench bench-accuracy bench-discovery clean
+.PHONY: setup demo test check format bench bench-accuracy bench-discovery kills clean
 
 setup: $(READY)
 
@@ -46,6 +46,9 @@ bench-accuracy: setup
 # Needs TABLES=FOLDER: synthetic items are too alike to be a test.
 bench-discovery: setup
 	$(BIN)/python bench/discovery.py --tables $(TABLES)
+
+kills: setup
+	$(BIN)/python bench/kills.py --kills 200
 
 clean:
 	rm -rf $(VENV) demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

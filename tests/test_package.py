@@ -47,10 +47,12 @@ def test_all_is_complete_and_resolves():
         "GroupedRelease",
         "Guarantee",
         "ItemEstimate",
+        "Ledger",
         "Other",
         "Release",
         "__version__",
         "load",
+        "recover",
         "release",
     }
     assert set(crowdgram.__all__) == public

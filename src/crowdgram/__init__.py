@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .errors import CrowdgramError
-    from .privacy import Adjacency, Guarantee
-    from .releases import GroupedRelease, ItemEstimate, Other, Release, load, release
+    from .privacy import Adjacency, Guarantee, Ledger
+    from .releases import GroupedRelease, ItemEstimate, Other, Release, load, recover, release
     from .tables import Database
 
 __all__ = [
@@ -25,10 +25,12 @@ __all__ = [
     "GroupedRelease",
     "Guarantee",
     "ItemEstimate",
+    "Ledger",
     "Other",
     "Release",
     "__version__",
     "load",
+    "recover",
     "release",
 ]
 
@@ -41,9 +43,11 @@ _HOMES = {
     "GroupedRelease": "releases",
     "Guarantee": "privacy",
     "ItemEstimate": "releases",
+    "Ledger": "privacy",
     "Other": "releases",
     "Release": "releases",
     "load": "releases",
+    "recover": "releases",
     "release": "releases",
 }
 

@@ -9,6 +9,8 @@ figure that depends on the private table.
     ├── InvalidDomain (ValueError)         the list of items is empty, repeated or of the wrong type
     ├── UnreadableSource (OSError)         a file or object cannot be read as a table
     ├── UnwritableTarget (OSError)         a file cannot be written
+    ├── LedgerFailure (OSError)            a ledger cannot be read, written or trusted
+    ├── BudgetExceeded (ValueError)        a release would spend more than its ledger has left: nothing is charged
     ├── MissingDependency (ImportError)    an optional library is not installed
     ├── EngineFailure (RuntimeError)       the engine failed; its own words are withheld, they may quote rows
     └── PrivacyViolation (RuntimeError)    the recorded events exceed the promise: a bug, nothing is returned
@@ -20,11 +22,13 @@ from __future__ import annotations
 
 __all__ = [
     "AccuracyWarning",
+    "BudgetExceeded",
     "CrowdgramError",
     "EngineFailure",
     "InvalidArgument",
     "InvalidDomain",
     "InvalidTable",
+    "LedgerFailure",
     "MissingDependency",
     "PrivacyViolation",
     "UnreadableSource",
@@ -54,6 +58,14 @@ class UnreadableSource(CrowdgramError, OSError):
 
 class UnwritableTarget(CrowdgramError, OSError):
     """A file cannot be written."""
+
+
+class LedgerFailure(CrowdgramError, OSError):
+    """A ledger cannot be read, written or trusted."""
+
+
+class BudgetExceeded(CrowdgramError, ValueError):
+    """A release would spend more than its ledger has left. Nothing was charged, and no row was read."""
 
 
 class MissingDependency(CrowdgramError, ImportError):

@@ -2,11 +2,11 @@
 
 The target: 95% intervals cover 93% to 99% of the items above the noise (a probability of more than three standard
 errors), pooled over items and releases, and the predicted l1 error is within 30% of the measured mean. Each case below
-was run by hand (those that keep the target 50 times, the others 10 times since the profile changed); `cover` and
-`population` are the measured means, `scatter` the standard deviation of one release's coverage, all rounded. A test
-takes the median of `TIMES` releases of fresh tables, because one release in some hundreds sees rows that are not
-there, and alarms at five standard deviations of a median: by a normal approximation a false alarm in about a million
-runs of a case. Most of the cases keep the target; those that do not are marked, and held to what they reach today.
+was run by hand, 44 times in two runs; `cover` and `population` are the measured means, `scatter` the standard
+deviation of one release's coverage, all rounded. A test takes the median of `TIMES` releases of fresh tables, because
+one release in some hundreds sees rows that are not there, and alarms at five standard deviations of a median: by a
+normal approximation a false alarm in about a million runs of a case. Most of the cases keep the target; those that do
+not are marked, and held to what they reach today.
 """
 
 from __future__ import annotations
@@ -46,17 +46,18 @@ class Case:
 
 
 CASES = [
-    Case(MANY, 0.0, 0.0, "users", 0.939, 0.942, 0.036, 1.04),
-    Case(MANY, 0.1, 0.0, "rows", 0.949, 0.943, 0.042, 1.13),
-    Case(MANY, 0.4, 1.0, "users", 0.945, 0.934, 0.041, 0.97),
-    Case(SHORT, 0.0, 0.0, "users", 0.952, 0.957, 0.055, 1.08),
-    Case(SHORT, 0.1, 0.0, "rows", 0.948, 0.950, 0.057, 1.14),
-    Case(SHORT, 0.1, 1.0, "users", 0.943, 0.937, 0.058, 1.11),
-    # Below the target. The divisor of rounds where users agree; the share of clipping's bias in one item; rows that the
-    # profile does not see, so that users weigh the same.
-    Case(MANY, 0.0, 0.0, "rows", 0.870, 0.880, 0.095, 0.75, target=False),
-    Case(SHORT, 0.4, 0.0, "users", 0.875, 0.880, 0.100, 1.06, 0.40, target=False),
-    Case(MANY, 0.1, 1.0, "rows", 0.810, 0.930, 0.100, 0.58, target=False),
+    Case(MANY, 0.0, 0.0, "rows", 0.947, 0.940, 0.050, 0.98),
+    Case(MANY, 0.0, 0.0, "users", 0.957, 0.950, 0.040, 1.05),
+    Case(MANY, 0.1, 0.0, "rows", 0.938, 0.945, 0.045, 1.05),
+    Case(MANY, 0.4, 1.0, "users", 0.950, 0.944, 0.041, 0.97),
+    Case(SHORT, 0.0, 0.0, "users", 0.952, 0.953, 0.055, 1.12),
+    Case(SHORT, 0.1, 0.0, "rows", 0.960, 0.950, 0.057, 1.15),
+    Case(SHORT, 0.1, 1.0, "users", 0.945, 0.960, 0.058, 0.98),
+    Case(SHORT, 0.4, 0.0, "users", 0.950, 0.945, 0.060, 0.93),
+    # Below the target: users who differ, of very different sizes. The share of a cap's bias in one item is a guess, and
+    # where rows are not seen at all users weigh the same.
+    Case(MANY, 0.1, 1.0, "rows", 0.925, 0.955, 0.070, 0.90, target=False),
+    Case(SHORT, 0.4, 1.0, "rows", 0.895, 0.987, 0.100, 0.80, 0.40, target=False),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The commands. Exit codes: 0; 2 for a usage or input error; 1 for a failure."""
+"""The commands. Exit codes: 0; 2 for a usage or input error; 3 if a ledger has too little left; 1 for a failure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,17 @@ from typing import Annotated, Any, NoReturn, TypeVar
 import typer
 from rich.console import Console
 
-from ..errors import AccuracyWarning, CrowdgramError, EngineFailure, InvalidArgument, PrivacyViolation, UnwritableTarget
+from ..errors import (
+    AccuracyWarning,
+    BudgetExceeded,
+    CrowdgramError,
+    EngineFailure,
+    InvalidArgument,
+    PrivacyViolation,
+    UnwritableTarget,
+)
 from ..privacy import Adjacency
+from . import ledgers
 from .paper import PAPER_COMMANDS
 
 __all__ = ["app"]
@@ -60,6 +69,8 @@ def guarded(command: F) -> F:
             return command(*args, **kwargs)
         except (EngineFailure, PrivacyViolation) as error:
             _fail(str(error), 1)
+        except BudgetExceeded as error:
+            _fail(str(error), 3)
         except CrowdgramError as error:
             _fail(str(error), 2)
         except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
@@ -199,6 +210,10 @@ def release(
     alpha: Annotated[
         float | None, typer.Option(help="Of mechanism paper: the l1 error that is wanted. [default: 0.1, or chosen]")
     ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="The data set's budget: the release is charged to it, and stored in it.")
+    ] = None,
+    label: Annotated[str, typer.Option(help="What the release is for; shown in the ledger's history.")] = "",
     csv: Annotated[Path | None, typer.Option(help="Also write the distribution as CSV here.")] = None,
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
 ) -> None:
@@ -209,7 +224,13 @@ def release(
     columns = [_named(one) for one in item]
     given = _domain(columns, domain or [], domain_column)
     opened, path = _source(source, table, query)
-    inputs = [path, groups, *(domain or []), *(one.partition("=")[2] for one in domain or [] if "=" in one)]
+    inputs = [
+        path,
+        groups,
+        None if ledger is None else str(ledger),
+        *(domain or []),
+        *(one.partition("=")[2] for one in domain or [] if "=" in one),
+    ]
     _check_target("--output", output, *inputs)
     if csv is not None:
         _check_target("--csv", csv, *inputs, str(output))
@@ -234,10 +255,12 @@ def release(
             rounds=rounds,
             constants=None if constants is None else constants.value,
             alpha=alpha,
+            ledger=ledger,
+            label=label,
             progress=stages,
         )
         stages("saving the release")
-        made.save(output)
+        ledgers.saved(made, output, ledger)
         if csv is not None:
             releases.write_csv(made, csv)
     console = Console()
@@ -279,6 +302,12 @@ def synth(
     crowd = Crowd(users=users, rows=rows, items=items, zipf=zipf, tail=tail, differ=differ, seed=seed, strings=strings)
     written = crowd.write(output, truth=truth, domain=domain)
     typer.echo(f"Wrote {written} rows of {users} users to {output}.")
+
+
+ledger_app = typer.Typer(help="Keep a data set's budget in a file.", no_args_is_help=True, rich_markup_mode=None)
+for _command in (ledgers.create, ledgers.show, ledgers.history, ledgers.recover):
+    ledger_app.command()(guarded(_command))
+app.add_typer(ledger_app, name="ledger")
 
 
 @app.command()

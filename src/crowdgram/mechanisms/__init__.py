@@ -5,7 +5,8 @@ from __future__ import annotations
 from .auto import reserve
 from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
-from .registry import MECHANISMS, PURE, Mechanism, check_mechanism, finish_of
+from .plans import PURE_LEAST, plan_opening, plan_release
+from .registry import MECHANISMS, PURE, Mechanism, check_mechanism
 from .request import Request, Weight
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "DEFAULT_SHARE",
     "MECHANISMS",
     "PURE",
+    "PURE_LEAST",
     "DiscoveryPlan",
     "Estimate",
     "Mechanism",
@@ -20,8 +22,9 @@ __all__ = [
     "Weight",
     "check_mechanism",
     "discover",
-    "finish_of",
     "plan_discovery",
+    "plan_opening",
+    "plan_release",
     "rehearse",
     "reserve",
 ]

@@ -25,7 +25,7 @@ from .rounds import MAX_ROUNDS, Budget, run_rounds
 from .row_cap import CapCost, best_row_cap
 from .schedule import Outlook, reachable
 
-__all__ = ["adaptive", "auto", "reserve"]
+__all__ = ["adaptive", "auto", "reserve", "round_coordinates"]
 
 PROBE_PURPOSE = "a closer look, for the choice"
 PROBE_MOST, PROBE_LEAST = 0.025, 0.003
@@ -83,6 +83,11 @@ def reserve(spending: Spending, items: int, *, rows: bool = True) -> None:
     spending.reserve(PROBE_PURPOSE, bound=UNIT, epsilon=_probe_most(items) * spending.guarantee.epsilon)
 
 
+def round_coordinates(items: int) -> int:
+    """How many coordinates of Gaussian noise rounds may draw in all: k + 1 a round and 44 a look, with room."""
+    return 16 * items + 1000
+
+
 @dataclass(frozen=True)
 class _Decision:
     """Whether to run rounds; else the row cap for plain Laplace noise; and what is known of how much users differ."""
@@ -129,9 +134,9 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
 
     promising = centred(own) < CLEARLY * cap.cost
     if budget.shape == "gaussian":
-        # A try that can lose by a factor f must promise to win by f squared.
+        # A try that can lose by a factor must promise to win by as much.
         loss = max(uncentred / cap.cost, 1.0)
-        tolerable, wanted = loss < MILD, min(CLEARLY, loss**-2)
+        tolerable, wanted = loss < MILD, min(CLEARLY, 1 / loss)
     else:
         tolerable, wanted = profile.rows is not None, CLEARLY
     possible = tolerable and centred(least_own) < wanted * cap.cost
@@ -223,7 +228,7 @@ def _reshuffled(profile: Profile, row_cap: int) -> float:
 def _round_budget(spending: Spending, items: int) -> Budget:
     """All that is left, for rounds: in mu where there is a delta, else in epsilon."""
     if spending.guarantee.delta > 0:
-        return Budget(spending, "gaussian", spending.remaining_mu(16 * items + 1000))
+        return Budget(spending, "gaussian", spending.remaining_mu(round_coordinates(items)))
     return Budget(spending, "laplace", spending.remaining_epsilon() * SPENDABLE)
 
 

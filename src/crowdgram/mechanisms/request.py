@@ -27,5 +27,5 @@ class Request:
 
     @property
     def buys_rows(self) -> bool:
-        """Whether the rows of users must be found privately, to cap them."""
+        """Whether the row cap has to be found, for a small part of the budget."""
         return self.weight == "rows" and self.max_rows_per_user is None

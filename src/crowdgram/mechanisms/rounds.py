@@ -45,6 +45,8 @@ LARGEST_NOISE = 2.0**55
 
 LOOK_EDGES = 2.0 ** (-np.arange(0, 11, 0.25)[::-1])
 LOOK_THRESHOLD = {"gaussian": 4.3, "laplace": 6.5}
+LOOK_ALONE = 1.3
+"""... and by this factor more if they are far from most users, where they would rule how far users are on average."""
 LOOK_DETAIL = 200
 """A look at distances aims at a standard deviation of one user in this many ..."""
 LOOK_MOST = 0.02
@@ -59,6 +61,8 @@ SNUG = 0.85
 """Where users agree, clipping all of them alike is harmless, and a radius that is too large is not: take less than is
 predicted.
 """
+BLUR = 1.15
+"""The centre's own error is known to about this factor, squared: what it may explain is not taken for users."""
 AGREED = 0.01
 """How far users who agree are taken to differ: as `DISAGREEMENT`, which they do not reach."""
 UNEVEN = 0.3
@@ -352,7 +356,7 @@ class _Measured:
         seen = visible(bins, deviation, LOOK_THRESHOLD[budget.shape])
         if not seen.any():
             return None
-        self._seen = seen
+        self._seen = visible(bins, deviation, LOOK_THRESHOLD[budget.shape], LOOK_ALONE)
         return self._crowding(near(unimodal(bins), seen, 4), edges)
 
     def own(self, crowd: Crowding | None) -> float:
@@ -363,7 +367,7 @@ class _Measured:
             return max(math.sqrt(max(self.chance - self.scaled.error**2, 0.0)), 0.5 * self.scaled.error)
         typical, error = self._typical(), self.scaled.error
         chance = max(self.chance - error**2, 0.0)
-        return math.sqrt(max(typical - error**2, 0.9 * min(chance, typical), 0.01 * typical))
+        return math.sqrt(max(typical - BLUR * error**2, 0.9 * min(chance, typical), 0.01 * typical))
 
     def disagreement(self, crowd: Crowding | None) -> float:
         """How much of the distance is neither chance nor the centre's error: 0 where users agree, 1 where they

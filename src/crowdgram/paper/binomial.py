@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..errors import InvalidArgument
 from ..privacy import GaussianEvent, SparseLaplaceEvent, Spending
 from ..tables import Tallies
+from ..theory import MEASURED_CONSTANT
 from .selection import Hypotheses, Selected, changed_symbols, check_paid, phs
 
 __all__ = [
@@ -27,9 +28,10 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 
-BINOMIAL_CONSTANT = 0.65
+BINOMIAL_CONSTANT = MEASURED_CONSTANT
 """The c of Theorem 5: l1(Bin(m, p), Bin(m, q)) >= c min(m|p-q|, sqrt(m)|p-q|/sqrt(p(1-p)), 1). The paper proves
-1/350; no smaller ratio than 0.65 is found for m up to 1000 (erratum 10; tests/paper/test_binomial.py)."""
+1/350; 0.634 holds for every m up to 1000 and is the limit (erratum 10; docs/theory.md). Both settings use it: with
+1/350 the cover alone would have millions of points."""
 
 MOST_HYPOTHESES = 2**15
 """No cover has more: where the printed one would, one of the covering radius that its proof needs is taken, and

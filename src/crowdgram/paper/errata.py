@@ -107,7 +107,7 @@ ERRATA: tuple[Erratum, ...] = (
         10,
         "Constant of Theorem 5",
         "c = 1/350",
-        "an artefact of the proof: no ratio below 0.65 occurs for m up to 1000.",
+        "an artefact of the proof: no ratio below 0.634 occurs for m up to 1000.",
         "accuracy",
     ),
     Erratum(

@@ -24,17 +24,24 @@ from crowdgram.privacy.events import (
     event_to_dict,
     to_dp_event,
 )
+from crowdgram.privacy.filters import Cost, Filter, Plan, cost_of, opaque_cost
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
+from crowdgram.privacy.ledger import Entry, Ledger, check_label
 from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, choose_each, fresh_salt
 from crowdgram.privacy.spending import Spending
 
 __all__ = [
     "Adjacency",
+    "Cost",
+    "Entry",
     "Event",
     "ExponentialEvent",
+    "Filter",
     "GaussianEvent",
     "Guarantee",
     "LaplaceEvent",
+    "Ledger",
+    "Plan",
     "SelectionEvent",
     "SparseLaplaceEvent",
     "Spending",
@@ -42,7 +49,9 @@ __all__ = [
     "add_discrete_gaussian",
     "add_discrete_laplace",
     "check",
+    "check_label",
     "choose_each",
+    "cost_of",
     "delta_spent",
     "epsilon_spent",
     "event_from_dict",
@@ -50,6 +59,7 @@ __all__ = [
     "fresh_salt",
     "gaussian_sigma",
     "laplace_scale",
+    "opaque_cost",
     "remaining_epsilon",
     "remaining_mu",
     "selection_epsilon",

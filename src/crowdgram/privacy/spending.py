@@ -56,6 +56,11 @@ class Spending:
     def events(self) -> tuple[Event, ...]:
         return tuple(self._events)
 
+    @property
+    def reserved(self) -> tuple[LaplaceEvent, ...]:
+        """What was set aside, whether it has taken place or not."""
+        return tuple(self._reserved.values())
+
     def reserve(self, purpose: str, *, bound: int, epsilon: float) -> None:
         """Set a Laplace event aside, by public values, before the table is looked at.
 

@@ -17,7 +17,7 @@ from ..privacy import Guarantee, event_from_dict, event_to_dict
 from .grouped import GroupedRelease
 from .release import Item, Other, Release
 
-__all__ = ["SCHEMA_VERSION", "load", "save", "to_document", "write_csv", "write_whole"]
+__all__ = ["SCHEMA_VERSION", "load", "parse", "save", "to_document", "to_text", "write_csv", "write_whole"]
 
 SCHEMA_VERSION = 2
 """Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`."""
@@ -101,11 +101,16 @@ def _read_value(value: Any, kind: str | None) -> Any:
     return value
 
 
-def save(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
-    """Write `release` to `path`. A grouped one is saved as the joint release that it is made of, marked as grouped."""
+def to_text(release: Release | GroupedRelease) -> str:
+    """The content of the file that `save` writes. A grouped release is the joint one that it is made of, and a mark."""
     joint = release.joint if isinstance(release, GroupedRelease) else release
     document = {**to_document(joint), "grouped": isinstance(release, GroupedRelease)}
-    write_whole(path, json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def save(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
+    """Write `release` to `path`."""
+    write_whole(path, to_text(release))
 
 
 def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
@@ -123,9 +128,18 @@ def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
     """Read a release, checking its schema version and its shape."""
     where = os.fspath(path)
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise UnreadableSource(f"{where!r} cannot be read: {error.strerror or type(error).__name__}.") from None
+    except ValueError:
+        raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
+    return parse(text, where)
+
+
+def parse(text: str, where: str) -> Release | GroupedRelease:
+    """The release that `to_text` wrote; `where` it comes from is for errors."""
+    try:
+        document = json.loads(text)
     except (ValueError, RecursionError):
         raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
     if not isinstance(document, dict) or document.get("schema") != "crowdgram-release":

@@ -14,17 +14,18 @@ from ..mechanisms import (
     CONFIDENCE,
     MECHANISMS,
     PURE,
+    PURE_LEAST,
     DiscoveryPlan,
     Request,
     check_mechanism,
     discover,
-    finish_of,
-    plan_discovery,
+    plan_opening,
     rehearse,
     reserve,
 )
 from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending
+from .budgets import LedgerLike, charged, opened, stored
 from .grouped import GroupedRelease
 from .items import found_domain, missing_lists, named_items, public_domain, read_lists
 from .release import Release
@@ -37,9 +38,6 @@ __all__ = ["release"]
 MIN_EPSILON = 1e-3
 MIN_MU = 1e-5
 """Below, all is noise, and some of it would not fit 64-bit integers."""
-
-PURE_LEAST = 0.25
-"""Part of epsilon that a discovery must leave for Laplace noise: enough for a profile and for something to follow."""
 
 Progress = Callable[[str], None]
 Column = str | Mapping[str, object]
@@ -71,6 +69,8 @@ def release(
     rounds: int | None = ...,
     constants: Literal["paper", "tight"] | None = ...,
     alpha: float | None = ...,
+    ledger: LedgerLike | None = ...,
+    label: str = ...,
     progress: Progress | None = ...,
 ) -> Release: ...
 @overload
@@ -95,6 +95,8 @@ def release(
     rounds: int | None = ...,
     constants: Literal["paper", "tight"] | None = ...,
     alpha: float | None = ...,
+    ledger: LedgerLike | None = ...,
+    label: str = ...,
     progress: Progress | None = ...,
 ) -> GroupedRelease: ...
 def release(
@@ -118,6 +120,8 @@ def release(
     rounds: int | None = None,
     constants: Literal["paper", "tight"] | None = None,
     alpha: float | None = None,
+    ledger: LedgerLike | None = None,
+    label: str = "",
     progress: Progress | None = None,
 ) -> Release | GroupedRelease:
     """Release the distribution over items of a table of (user, item) rows, under user-level differential privacy.
@@ -152,6 +156,9 @@ def release(
         given.
     constants, alpha: of "paper": "paper" (as published, the default) or "tight"; and the l1 error that is wanted. Where
         the published bound on the error does not apply there is an AccuracyWarning, from public and noisy values.
+    ledger: the budget of the data set, as a path or a Ledger: the release is charged to it before a row is read,
+        refused if it would overspend, and stored in it before it is returned.
+    label: what the release is for; shown in the ledger's history.
     progress: called with the name of each stage as it starts. Stages are the same for all tables.
 
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
@@ -180,6 +187,7 @@ def release(
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
     report = progress or (lambda _: None)
+    budget = opened(ledger, label, guarantee)
 
     from ..tables import count_rows, open_rows
 
@@ -190,12 +198,16 @@ def release(
         versions = _versions(engine.name)
         spending = Spending(guarantee)
         request = Request(weight, max_rows_per_user, rounds, report, constants, alpha)
-        if plan is None:
-            items = public_domain(rows, lists, other=other is not None)
-            report("counting rows by user and item")
-        else:
+        items = public_domain(rows, lists, other=other is not None) if plan is None else None
+        number = 0
+        if budget is not None:
+            report("charging the ledger")
+            size = None if items is None else len(items)
+            number = charged(budget, guarantee, mechanism, request, size, discovery_share, label=label)
+        report("counting rows by user and item")
+        if items is None:
+            assert plan is not None
             find = partial(_discovered, spending=spending, plan=plan, report=report)
-            report("counting rows by user and item")
             rows, items = found_domain(rows, lists, find, other=other is not None)
             if way == "auto":
                 # By public values: how many items were found must not decide what is set aside.
@@ -204,7 +216,7 @@ def release(
         counts = count_rows(rows, items)
         estimate = ALL_MECHANISMS[way](counts, spending, request)
         report("checking the guarantee")
-        made = Release(
+        joint = Release(
             items=named_items(items, other or "other"),
             item_columns=rows.names,
             probabilities=estimate.probabilities,
@@ -227,7 +239,11 @@ def release(
             measured=estimate.measured,
             other_errors=estimate.other_errors,
         )
-    return GroupedRelease(made) if grouped else made
+        made = GroupedRelease(joint) if grouped else joint
+        if budget is not None:
+            report("storing the release in the ledger")
+            stored(budget, number, made)
+        return made
 
 
 def _discovered(rows: Rows, spending: Spending, plan: DiscoveryPlan, report: Progress) -> list[Any]:
@@ -240,25 +256,21 @@ def _discovered(rows: Rows, spending: Spending, plan: DiscoveryPlan, report: Pro
 
 def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[str, DiscoveryPlan]:
     """What discovery may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
-    plan = plan_discovery(guarantee, share, finish_of(mechanism))
+    way, plan = plan_opening(guarantee, mechanism, share)
     _check_affordable(guarantee, "laplace")
     trial = Spending(guarantee)
     rehearse(trial, plan)
-    if mechanism not in PURE:
-        reserve(trial, items=1)
-    if mechanism == "auto" and trial.remaining_epsilon() < PURE_LEAST * guarantee.epsilon:
-        # Too little for plain Laplace noise to be a choice.
-        return "adaptive", _plan(guarantee, "adaptive", share)[1]
-    if mechanism in PURE:
+    if way in PURE:
         enough = trial.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
     else:
+        reserve(trial, items=1)
         enough = trial.remaining_mu(1) >= MIN_MU
     if plan.mu < MIN_MU or not enough:
         raise InvalidArgument(
             f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: discovery_share={plan.share:g} leaves nothing "
             f"for mechanism={mechanism!r}. Give a larger epsilon or delta, another share, or a public domain."
         )
-    return mechanism, plan
+    return way, plan
 
 
 def _check_discovery(delta: float, mechanism: str, missing: Sequence[str]) -> None:

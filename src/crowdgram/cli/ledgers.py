@@ -1,0 +1,196 @@
+"""The commands of `crowdgram ledger`."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import UnwritableTarget
+from ..privacy import Adjacency
+
+if TYPE_CHECKING:
+    from ..privacy import Entry, Ledger
+    from ..releases import GroupedRelease, Release
+
+__all__ = ["create", "history", "recover", "saved", "show"]
+
+USUAL_PART = 0.01
+"""Of the ledger's delta: what `show` takes for the delta of a release to come."""
+
+PathArgument = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def create(
+    path: Annotated[Path, typer.Argument(help="The file to make; it must not be there yet.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(help="Budget of all releases together.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="Chance that the bound may fail; 0 for pure privacy.")] = 0.0,
+    adjacency: Annotated[
+        Adjacency, typer.Option(help="Which tables are neighbours; releases must be of the same.")
+    ] = Adjacency.ADD_REMOVE,
+) -> None:
+    """Set up a budget in a new file."""
+    from ..privacy import Ledger
+
+    made = Ledger.create(path, epsilon, delta, adjacency)
+    _say(f"Made {path}: {_terms(made)}, for all releases together.")
+
+
+def show(path: PathArgument, as_json: JsonOption = False) -> None:
+    """Show the budget, what is spent and what would fit."""
+    from ..privacy import Ledger
+
+    ledger = Ledger.open(path)
+    ledger.check()
+    entries = ledger.history()
+    figures = _figures(ledger, entries)
+    if as_json:
+        typer.echo(json.dumps(figures, indent=1))
+        return
+    finished = sum(entry.finished for entry in entries)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("budget", Text(_terms(ledger)))
+    table.add_row("releases", Text(f"{finished} finished, {len(entries) - finished} unfinished"))
+    if entries:
+        plain = f"plain sum: epsilon {_digits(figures['plain_sum']['epsilon'])}"
+        table.add_row("spent", Text(f"epsilon {_digits(figures['spent_epsilon'])} ({plain})"))
+        table.add_row("composition", Text(entries[0].composition))
+    for one in figures["would_fit"]:
+        noise = f"{one['mechanism']}, delta {one['delta']:g}"
+        fits = f"epsilon {one['epsilon']:g}" if one["epsilon"] else "nothing"
+        table.add_row("would fit", Text(f"{fits} by {noise}"))
+    Console().print(table)
+
+
+def history(path: PathArgument, as_json: JsonOption = False) -> None:
+    """Show every release that was charged."""
+    from ..privacy import Ledger
+    from .display import printable
+
+    entries = Ledger.open(path).history()
+    if as_json:
+        typer.echo(json.dumps([_entry(entry) for entry in entries], indent=1))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("number", "epsilon", "delta"):
+        table.add_column(name, justify="right")
+    for name in ("state", "mechanism", "weight", "time (UTC)"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("label", overflow="fold")
+    for entry in entries:
+        cells = [
+            str(entry.number),
+            f"{entry.guarantee.epsilon:g}",
+            f"{entry.guarantee.delta:g}",
+            _state(entry),
+            entry.mechanism,
+            entry.weight,
+            entry.at[:19].replace("T", " "),
+            entry.label,
+        ]
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    Console().print(table if entries else "No release was charged yet.")
+
+
+def recover(
+    path: PathArgument,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to save the release (JSON).", show_default=False)
+    ],
+    number: Annotated[int | None, typer.Option(help="Its number in the history. [default: the last finished]")] = None,
+) -> None:
+    """Write a finished release out again, at no cost."""
+    from .. import releases
+
+    if output.resolve() == path.resolve():
+        raise UnwritableTarget(f"--output {str(output)!r} would overwrite the ledger. Give another name.")
+    releases.recover(path, number).save(output)
+    _say(f"Saved to {output}.")
+
+
+def saved(release: Release | GroupedRelease, output: Path, ledger: Path | None) -> None:
+    """Save a release; where that fails, say how to get it back."""
+    try:
+        release.save(output)
+        return
+    except UnwritableTarget as error:
+        if ledger is None:
+            raise
+        reason = str(error)
+    raise UnwritableTarget(
+        f"{reason} The release was paid for and is kept: crowdgram ledger recover {str(ledger)!r} -o FILE"
+    )
+
+
+def _figures(ledger: Ledger, entries: list[Entry]) -> dict[str, Any]:
+    from ..mechanisms import Request
+    from ..releases import largest_epsilon
+
+    request = Request("rows", None, None, lambda _: None)
+    usual = replace(ledger.budget, delta=USUAL_PART * ledger.budget.delta)
+    asked = [("laplace", replace(usual, delta=0.0))]
+    if usual.delta > 0.0:
+        asked += [("gaussian", usual), ("auto", usual)]
+    return {
+        "budget": ledger.budget.to_dict(),
+        "releases": len(entries),
+        "unfinished": sum(not entry.finished for entry in entries),
+        "composition": entries[0].composition if entries else None,
+        "spent_epsilon": ledger.spent(),
+        "plain_sum": {
+            "epsilon": math.fsum(entry.guarantee.epsilon for entry in entries),
+            "delta": math.fsum(entry.guarantee.delta for entry in entries),
+        },
+        "would_fit": [
+            {
+                "mechanism": mechanism,
+                "delta": one.delta,
+                # Few items set aside the most for looks, so that what fits for one fits for any number.
+                "epsilon": largest_epsilon(ledger, one, mechanism, request, 1),
+            }
+            for mechanism, one in asked
+        ],
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "time": entry.at,
+        "label": entry.label,
+        "mechanism": entry.mechanism,
+        "weight": entry.weight,
+        "guarantee": entry.guarantee.to_dict(),
+        "state": _state(entry),
+        "composition": entry.composition,
+        "cost": entry.cost.to_dict(),
+    }
+
+
+def _state(entry: Entry) -> str:
+    return "finished" if entry.finished else "unfinished"
+
+
+def _terms(ledger: Ledger) -> str:
+    budget = ledger.budget
+    return f"epsilon {budget.epsilon:g}, delta {budget.delta:g}, {budget.adjacency.value}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _say(text: str) -> None:
+    from .display import printable
+
+    Console().print(printable(text), markup=False, highlight=False, soft_wrap=True)

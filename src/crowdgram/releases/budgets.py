@@ -1,0 +1,137 @@
+"""Releases that are charged to a ledger: opening it, what would still fit, and getting a lost release back."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+
+from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
+from ..mechanisms import PURE, Request, plan_release
+from ..privacy import Guarantee, Ledger, check_label
+from .files import parse, to_text
+from .grouped import GroupedRelease
+from .release import Release
+
+__all__ = ["LedgerLike", "charged", "largest_epsilon", "opened", "recover", "stored", "would_fit"]
+
+LedgerLike = Ledger | str | os.PathLike[str]
+
+LEAST_EPSILON = 1e-3
+"""Below, no release is made."""
+
+BYTES_FOR_ITEM = 600
+"""Room that a stored release takes for an item at most, with its journal; names of items come on top."""
+
+FOUND_ITEMS = 2**16
+"""As many items get room where nobody knows how many will be found."""
+
+
+def opened(ledger: object, label: object, guarantee: Guarantee) -> Ledger | None:
+    """The ledger to charge, checked against the release before any table is opened; None without one."""
+    check_label(label)
+    if ledger is None:
+        if label:
+            raise InvalidArgument(f"label={label!r} has no meaning without a ledger. Give both or neither.")
+        return None
+    if not isinstance(ledger, Ledger | str | os.PathLike):
+        raise InvalidArgument(f"ledger={ledger!r}: needs to be the path of a ledger, or a Ledger.")
+    found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    found.check_adjacency(guarantee)
+    return found
+
+
+def charged(
+    ledger: Ledger,
+    guarantee: Guarantee,
+    mechanism: str,
+    request: Request,
+    items: int | None,
+    share: float | None = None,
+    *,
+    label: str = "",
+) -> int:
+    """Charge a release before it reads a row; its number. A refusal says what is left and what would fit.
+
+    items: how many there are; None where they are found, for `share` of the budget.
+    """
+    plan = plan_release(mechanism, guarantee, request, items, share)
+    try:
+        return ledger.charge(
+            plan,
+            guarantee,
+            mechanism=mechanism,
+            weight=request.weight,
+            label=label,
+            room=BYTES_FOR_ITEM * (FOUND_ITEMS if items is None else items),
+        )
+    except BudgetExceeded as error:
+        refusal = str(error)
+    raise BudgetExceeded(f"{refusal} {would_fit(ledger, guarantee, mechanism, request, items, share)}")
+
+
+def stored(ledger: Ledger, number: int, release: Release | GroupedRelease) -> None:
+    """Store a finished release in its ledger, before anyone sees it."""
+    try:
+        ledger.settle(number, release.events, to_text(release))
+        return
+    except LedgerFailure as error:
+        reason = str(error)
+    raise LedgerFailure(f"{reason} Release {number} stays charged; as it could not be stored, it is not shown.")
+
+
+def would_fit(
+    ledger: Ledger,
+    guarantee: Guarantee,
+    mechanism: str,
+    request: Request,
+    items: int | None,
+    share: float | None = None,
+) -> str:
+    """What could be asked for instead, in one plain sentence."""
+    others = [] if mechanism in PURE else [("laplace", 0.0 if items is not None else guarantee.delta)]
+    if mechanism == "auto" and guarantee.delta > 0.0:
+        others.insert(0, ("adaptive", guarantee.delta))
+    found = []
+    for name, delta in [(mechanism, guarantee.delta), *others]:
+        one = replace(request, rounds=None) if name == "laplace" else request
+        epsilon = largest_epsilon(ledger, replace(guarantee, delta=delta), name, one, items, share)
+        if epsilon:
+            found.append(f"epsilon={epsilon:g} with mechanism={name!r} and delta={delta:g}")
+    if not found:
+        return "Nothing would fit any more."
+    return f"What would fit: {', or '.join(found)}."
+
+
+def largest_epsilon(
+    ledger: Ledger,
+    guarantee: Guarantee,
+    mechanism: str,
+    request: Request,
+    items: int | None,
+    share: float | None = None,
+) -> float:
+    """The largest epsilon, to three digits, of a release like this that the ledger has left; 0 if there is none."""
+
+    def fits(epsilon: float) -> bool:
+        one = replace(guarantee, epsilon=epsilon)
+        return left(plan_release(mechanism, one, request, items, share))
+
+    left = ledger.fitting()
+    low, high = LEAST_EPSILON, ledger.budget.epsilon
+    if fits(high):
+        return high
+    if not fits(low):
+        return 0.0
+    while high > low * (1 + 1e-4):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    unit = 10.0 ** (math.floor(math.log10(low)) - 2)
+    shorter = float(f"{math.floor(low / unit * (1 + 1e-4)) * unit:.3g}")
+    return shorter if shorter >= LEAST_EPSILON and fits(shorter) else low
+
+
+def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedRelease:
+    """A finished release from its ledger: the last, or the one of this number. It costs nothing: it was paid for."""
+    found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    return parse(found.document(number), str(found.path))

@@ -1,0 +1,274 @@
+"""Releases that are charged to a ledger."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import crowdgram
+from crowdgram import Ledger
+from crowdgram.errors import BudgetExceeded, EngineFailure, InvalidArgument, InvalidTable, LedgerFailure
+from crowdgram.mechanisms import Request, plan_release
+from crowdgram.privacy import Guarantee
+from crowdgram.releases import budgets, largest_epsilon, pipeline
+from crowdgram.synth import Crowd
+
+KILLS = Path(__file__).parents[2] / "bench" / "kills.py"
+SMALL = Crowd(users=40, rows=6, items=5, tail=0.5, seed=3, strings=True)
+ALIKE = Crowd(users=300, rows=150, items=30, seed=4, strings=True)
+EVERY_WAY = [
+    (mechanism, weight, cap, delta)
+    for mechanism in ("auto", "adaptive", "laplace", "gaussian", "sample-one")
+    for weight, cap in (("rows", None), ("rows", 4), ("users", None))
+    for delta in (0.0, 1e-7)
+    if delta or mechanism != "gaussian"
+]
+PUBLIC = Request("rows", None, None, lambda _: None)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger.create(tmp_path / "visits.ledger", 3.0, 1e-5)
+
+
+def release(crowd=SMALL, **more):
+    options = {"user": "user", "item": "item", "epsilon": 0.3, "delta": 1e-7, "domain": crowd.item_names(), **more}
+    return crowdgram.release(crowd.table(), **options)
+
+
+def test_a_release_is_charged_and_stored(ledger):
+    stages = []
+    made = release(ledger=ledger.path, label="weekly", progress=stages.append)
+    (entry,) = ledger.history()
+    assert (entry.label, entry.mechanism, entry.weight, entry.finished) == ("weekly", "auto", "rows", True)
+    assert entry.guarantee == made.guarantee
+    assert crowdgram.recover(ledger) == crowdgram.recover(str(ledger.path), 1) == made
+    # Charged before rows are counted, stored after all else.
+    assert stages.index("charging the ledger") + 1 == stages.index("counting rows by user and item")
+    assert stages[-1] == "storing the release in the ledger"
+    assert "ledger" not in str(made.parameters)
+
+
+@pytest.mark.parametrize(("mechanism", "weight", "cap", "delta"), EVERY_WAY)
+def test_every_mechanism_keeps_to_its_plan(ledger, mechanism, weight, cap, delta):
+    made = release(mechanism=mechanism, weight=weight, max_rows_per_user=cap, delta=delta, ledger=ledger, epsilon=0.5)
+    (entry,) = ledger.history()
+    assert entry.finished  # `settle` compared what was drawn with the plan
+    assert {event.purpose for event in made.events} & entry.plan.looks or not entry.plan.looks
+    assert (entry.cost.mu_squared > 0) == any(hasattr(event, "sigma") for event in made.events)
+
+
+@pytest.mark.parametrize(("mechanism", "weight", "cap"), sorted({way[:3] for way in EVERY_WAY}, key=str))
+@pytest.mark.parametrize("crowd", [SMALL, ALIKE], ids=["small", "alike"])
+def test_every_mechanism_keeps_to_its_plan_where_items_are_found(ledger, crowd, mechanism, weight, cap):
+    """Whether nothing is found or all: how many items there are is not known when the ledger is charged."""
+    options = {"mechanism": mechanism, "weight": weight, "max_rows_per_user": cap, "domain": None, "epsilon": 1.5}
+    stages = []
+    made = release(crowd, **options, ledger=ledger, progress=stages.append)
+    (entry,) = ledger.history()
+    assert entry.finished
+    assert entry.cost.outright == made.threshold_delta == 0.25e-7
+    gaussian = [event for event in made.events if hasattr(event, "sigma")]
+    assert entry.cost.mu_squared >= 0.99 * sum((event.sensitivity / event.sigma) ** 2 for event in gaussian) > 0
+    assert stages[:3] == ["opening the table", "charging the ledger", "counting rows by user and item"]
+
+
+def test_auto_that_can_only_make_rounds_after_a_discovery_is_charged_for_rounds(ledger):
+    release(ALIKE, domain=None, discovery_share=0.9, ledger=ledger)
+    (entry,) = ledger.history()
+    assert entry.mechanism == "auto"
+    assert len(entry.plan.ways) == 1
+    assert entry.cost.finish == 0
+
+
+def test_a_refusal_where_items_are_found(ledger):
+    release(epsilon=2.5, mechanism="laplace", ledger=ledger)
+    with pytest.raises(BudgetExceeded, match=r"epsilon=0\.\d+ with mechanism='laplace' and delta=1e-07"):
+        release(domain=None, epsilon=2.0, ledger=ledger)
+    assert len(ledger.history()) == 1
+
+
+def test_thresholds_have_a_part_of_delta_of_their_own(ledger):
+    plan = plan_release("adaptive", Guarantee(0.02, 4e-6), PUBLIC, None)
+    given = {"mechanism": "adaptive", "weight": "rows"}
+    ledger.charge(plan, Guarantee(0.02, 4e-6), **given)  # a quarter of 4e-6 is most of an eighth of 1e-5
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(plan, Guarantee(0.02, 4e-6), **given)
+    ledger.charge(plan_release("adaptive", Guarantee(0.02, 4e-6), PUBLIC, 10), Guarantee(0.02, 4e-6), **given)
+
+
+def test_groups_are_recovered_as_groups(ledger):
+    table = ALIKE.table().append_column("half", [[user % 2 for user in range(300) for _ in range(150)]])
+    options = {"user": "user", "item": "item", "by": "half", "epsilon": 1.0, "delta": 1e-7}
+    made = crowdgram.release(table, **options, ledger=ledger)
+    again = crowdgram.recover(ledger)
+    assert isinstance(again, crowdgram.GroupedRelease)
+    assert again.joint == made.joint
+    assert again.groups == made.groups == (0, 1)
+
+
+@pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
+def test_a_mechanism_without_a_plan_costs_what_it_promises(ledger):
+    release(mechanism="paper", epsilon=0.5, ledger=ledger)
+    (entry,) = ledger.history()
+    assert entry.finished
+    assert (entry.cost.pure, entry.cost.finish, entry.cost.outright) == (0.5, 0.5, 1e-7)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_rounds_keep_to_their_plan(tmp_path, adjacency):
+    ledger = Ledger.create(tmp_path / "a.ledger", 3.0, 1e-5, adjacency)
+    made = release(ALIKE, epsilon=1.0, adjacency=adjacency, mechanism="adaptive", ledger=ledger)
+    (entry,) = ledger.history()
+    assert any(hasattr(event, "sigma") for event in made.events)
+    assert entry.cost.finish == 0
+    assert 0.5 * entry.plan.most.mu_squared < entry.cost.mu_squared <= entry.plan.most.mu_squared
+
+
+def test_small_releases_cost_less_than_their_sum(ledger):
+    for _ in range(3):
+        release(ALIKE, mechanism="adaptive", ledger=ledger)
+    assert 0.2 < ledger.spent() < 0.6  # the sum is 0.9
+    asked = Guarantee(0.3, 1e-7)
+    plan = plan_release("adaptive", asked, PUBLIC, 30)
+    assert ledger.fits(plan)
+
+
+def test_a_refusal_says_what_would_fit(ledger):
+    release(epsilon=2.5, mechanism="laplace", ledger=ledger)
+    stages = []
+    with pytest.raises(BudgetExceeded) as caught:
+        release(epsilon=1.0, ledger=ledger, progress=stages.append)
+    assert stages == ["opening the table", "charging the ledger"]  # no row was read
+    assert "What would fit: epsilon=0.5 with mechanism='auto' and delta=1e-07, or epsilon=" in str(caught.value)
+    assert "with mechanism='adaptive' and delta=1e-07, or epsilon=0.5 with mechanism='laplace'" in str(caught.value)
+    assert len(ledger.history()) == 1
+    release(epsilon=0.5, ledger=ledger)  # it does
+    with pytest.raises(BudgetExceeded, match=r"Nothing would fit any more\."):
+        release(epsilon=0.5, mechanism="gaussian", delta=1e-5, ledger=ledger)
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "laplace", "gaussian", "paper"])
+@pytest.mark.parametrize("spent", [0.4, 2.0])
+def test_the_largest_epsilon_fits_and_no_more(ledger, mechanism, spent):
+    ledger.charge(
+        plan_release("laplace", Guarantee(spent), PUBLIC, 5), Guarantee(spent), mechanism="laplace", weight="rows"
+    )
+    asked = Guarantee(1.0, 0.0 if mechanism == "laplace" else 1e-8)
+    found = largest_epsilon(ledger, asked, mechanism, PUBLIC, 5)
+    assert ledger.fits(plan_release(mechanism, Guarantee(found, asked.delta), PUBLIC, 5))
+    assert found == 3.0 or not ledger.fits(plan_release(mechanism, Guarantee(found * 1.02, asked.delta), PUBLIC, 5))
+
+
+def test_one_release_may_take_all_of_a_ledger(ledger):
+    release(epsilon=3.0, delta=1e-5, mechanism="gaussian", ledger=ledger)
+    assert ledger.composition() == "plain"
+    with pytest.raises(BudgetExceeded):
+        release(epsilon=0.01, ledger=ledger)
+
+
+class TestNothingIsCharged:
+    """What fails for a public reason fails before the ledger is charged."""
+
+    @pytest.mark.parametrize(
+        ("more", "error"),
+        [
+            ({"epsilon": -1}, InvalidArgument),
+            ({"user": "nobody"}, InvalidTable),
+            ({"domain": ["a", "a"]}, ValueError),
+            ({"adjacency": "replace"}, InvalidArgument),
+            ({"label": 3}, InvalidArgument),
+            ({"mechanism": "none"}, InvalidArgument),
+            ({"epsilon": 3.1}, BudgetExceeded),
+        ],
+    )
+    def test_bad_arguments(self, ledger, more, error):
+        with pytest.raises(error):
+            release(**{"ledger": ledger, **more})
+        assert ledger.history() == []
+
+    def test_bad_ledgers(self, tmp_path):
+        stages = []
+        for given, error in ((tmp_path / "none", LedgerFailure), (7, InvalidArgument), (b"x", InvalidArgument)):
+            with pytest.raises(error, match=r"ledger|none"):
+                release(ledger=given, progress=stages.append)
+        with pytest.raises(InvalidArgument, match="label"):
+            release(label="weekly")
+        assert stages == []
+
+
+def test_a_release_that_fails_on_the_way_stays_charged(ledger, monkeypatch):
+    def fails(*_):
+        raise EngineFailure("while counting")
+
+    monkeypatch.setitem(pipeline.ALL_MECHANISMS, "auto", fails)
+    with pytest.raises(EngineFailure):
+        release(ledger=ledger)
+    (entry,) = ledger.history()
+    assert not entry.finished
+    assert entry.cost == entry.plan.most
+
+
+def test_a_release_that_cannot_be_stored_is_not_shown(ledger, monkeypatch):
+    def full(*_):
+        raise LedgerFailure("the disk is full.")
+
+    monkeypatch.setattr(Ledger, "settle", full)
+    with pytest.raises(LedgerFailure, match=r"the disk is full\. Release 1 stays charged.*not shown"):
+        release(ledger=ledger)
+    assert not ledger.history()[0].finished
+
+
+def test_the_ledger_holds_nothing_private(ledger):
+    secret = Crowd(users=40, rows=6, items=5, seed=3, strings=True)
+    table = secret.table()
+    crowdgram.release(table, user="user", item="item", domain=["item-0001"], epsilon=0.5, ledger=ledger)
+    content = ledger.path.read_bytes() + ledger.document().encode()
+    for user in table["user"].unique().to_pylist():
+        assert user.encode() not in content
+    assert b"item-0002" not in content  # not in the domain
+    assert b"item-0001" in content
+
+
+def test_the_stored_document_is_the_saved_file(ledger, tmp_path):
+    made = release(ledger=ledger)
+    made.save(tmp_path / "r.json")
+    assert (tmp_path / "r.json").read_text(encoding="utf-8") == ledger.document()
+
+
+def test_room_is_asked_for_the_domain(ledger, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Ledger, "_check_room", lambda _, room: seen.append(room))
+    release(ledger=ledger)
+    assert seen == [5 * budgets.BYTES_FOR_ITEM]
+
+
+def kills(tmp_path, *options):
+    done = subprocess.run(
+        [sys.executable, KILLS, "--json", tmp_path / "kills.json", *options],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (tmp_path / "kills.json").exists(), done.stderr
+    return done.returncode, json.loads((tmp_path / "kills.json").read_text())
+
+
+def test_kills(tmp_path):
+    code, verdict = kills(tmp_path, "--kills", "12")
+    assert verdict["faults"] == []
+    assert code == 0
+    assert verdict["kills"] == 12
+    assert set(verdict["by_way"]) == {"stage", "statement", "moment", "storm"}
+
+
+@pytest.mark.parametrize("twin", ["late-charge", "early-show"])
+def test_kills_catch_a_broken_twin(tmp_path, twin):
+    code, verdict = kills(tmp_path, "--kills", "4", "--stages", "profiling the crowd", "--twin", twin)
+    assert code == 1
+    assert verdict["faults"]
