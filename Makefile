@@ -1,4 +1,4 @@
-# make setup | demo | test | check | bench | bench-accuracy | kills | audit | fuzz | clean
+# make setup | demo | test | check | bench | bench-accuracy | bench-discovery | kills | audit | fuzz | clean
 # A machine needs Python 3.11 to 3.13, git and make; Spark's tests also need Java 17 and are skipped, with the reason, without it.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: setup demo test check format bench bench-accuracy kills audit fuzz clean
+.PHONY: setup demo test check format bench bench-accuracy bench-discovery kills audit fuzz clean
 
 setup: $(READY)
 
@@ -42,6 +42,10 @@ bench: setup
 bench-accuracy: setup
 	$(BIN)/python bench/accuracy.py $(if $(TABLES),--tables $(TABLES) --plot docs/images/accuracy.png)
 	$(BIN)/crowdgram paper complexity --output docs/images/complexity.png
+
+# Needs TABLES=FOLDER: synthetic items are too alike to be a test.
+bench-discovery: setup
+	$(BIN)/python bench/discovery.py --tables $(TABLES)
 
 kills: setup
 	$(BIN)/python bench/kills.py --kills 200

@@ -25,13 +25,18 @@ def beside(monkeypatch):
     """The benchmarks are scripts and import each other by name, as they do when they are run."""
     monkeypatch.syspath_prepend(str(BENCH))
     yield
-    for name in ("accuracy", "tuned"):
+    for name in ("accuracy", "discovery", "tuned"):
         sys.modules.pop(name, None)
 
 
 @pytest.fixture
 def accuracy():
     return importlib.import_module("accuracy")
+
+
+@pytest.fixture
+def discovery():
+    return importlib.import_module("discovery")
 
 
 @pytest.fixture
@@ -161,3 +166,36 @@ def test_goals(accuracy, tuned):
 def test_accuracy_refuses(accuracy, arguments):
     with pytest.raises(SystemExit):
         accuracy.main(arguments)
+
+
+def test_discovery_from_end_to_end(discovery, tmp_path, capsys):
+    Crowd(users=150, rows=12, items=30, seed=1).write(tmp_path / "some_words.parquet")
+    pa.parquet.write_table(pa.table({"item": [0], "label": ["a"]}), tmp_path / "some_words.vocab.parquet")
+    discovery.main(["--tables", str(tmp_path), "--repeat", "1", "--json", str(tmp_path / "d.json")])
+    header, first, *_ = capsys.readouterr().out.splitlines()
+    for column in discovery.COLUMNS:
+        assert column in header
+    assert first.split()[0] == "some_words"
+    (line,) = json.loads((tmp_path / "d.json").read_text())
+    assert (line["users"], line["items"]) == (150, 30)
+    best = max(line[name]["items"] for name in ("laplace", "geometric", "gaussian"))
+    assert line["to_best"] == pytest.approx(line["rounds"]["items"] / best)
+    assert [one["weight"] for one in line["releases"]] == ["rows", "users"]
+    with pytest.raises(SystemExit):
+        discovery.main(["--tables", str(tmp_path), "--only", "nothing"])
+
+
+@pytest.mark.parametrize("rule", ["laplace", "geometric", "gaussian 0.5", "weighted"])
+@pytest.mark.parametrize("cap", [1, 4])
+def test_the_rules_beside_ours_let_no_lone_item_pass(discovery, rule, cap, monkeypatch):
+    """At a delta that can be seen: as rarely as it allows, and not much more rarely."""
+    monkeypatch.setattr(discovery, "DELTA", 0.2)
+    users = 4000
+    alone = sparse.csr_matrix(
+        (np.ones(users * cap), (np.arange(users * cap) // cap, np.arange(users * cap))), shape=(users, users * cap)
+    )
+    found = discovery.TUNED[rule](alone, cap, np.random.default_rng(3))
+    seen = found.reshape(users, cap).any(axis=1).mean()
+    allowed = {"gaussian 0.5": 0.1, "weighted": 0.05}.get(rule, 0.2)
+    # Six standard errors are at most 0.04, and the seed is fixed.
+    assert 0.5 * allowed < seen < allowed + 0.04

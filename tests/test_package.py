@@ -43,9 +43,12 @@ def test_all_is_complete_and_resolves():
     public = {
         "Adjacency",
         "CrowdgramError",
+        "Database",
+        "GroupedRelease",
         "Guarantee",
         "ItemEstimate",
         "Ledger",
+        "Other",
         "Release",
         "__version__",
         "load",

@@ -15,14 +15,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .errors import CrowdgramError
     from .privacy import Adjacency, Guarantee, Ledger
-    from .releases import ItemEstimate, Release, load, recover, release
+    from .releases import GroupedRelease, ItemEstimate, Other, Release, load, recover, release
+    from .tables import Database
 
 __all__ = [
     "Adjacency",
     "CrowdgramError",
+    "Database",
+    "GroupedRelease",
     "Guarantee",
     "ItemEstimate",
     "Ledger",
+    "Other",
     "Release",
     "__version__",
     "load",
@@ -35,9 +39,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "Adjacency": "privacy",
     "CrowdgramError": "errors",
+    "Database": "tables",
+    "GroupedRelease": "releases",
     "Guarantee": "privacy",
     "ItemEstimate": "releases",
     "Ledger": "privacy",
+    "Other": "releases",
     "Release": "releases",
     "load": "releases",
     "recover": "releases",

@@ -25,7 +25,14 @@ from crowdgram.privacy.accounting import (
     remaining_epsilon,
     remaining_mu,
 )
-from crowdgram.privacy.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, to_dp_event
+from crowdgram.privacy.events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ThresholdEvent,
+    to_dp_event,
+)
 from crowdgram.privacy.guarantee import Guarantee
 
 from . import oracle
@@ -205,6 +212,56 @@ def test_remaining_epsilon_is_the_exact_rest() -> None:
     assert remaining_epsilon(guarantee, [LaplaceEvent("p", 2, 1.0, 5)]) == 0.0
     with pytest.raises(InvalidArgument, match="remaining_mu"):
         remaining_epsilon(Guarantee(1.0, 1e-6), [gaussian(0.1)])
+
+
+# Thresholds, and a pure finish after Gaussian noise
+
+
+@pytest.mark.parametrize("events", [[], [gaussian(0.2)], [laplace(0.5)], [gaussian(0.1), laplace(0.4)]])
+def test_thresholds_add_their_delta(events: list[Event]) -> None:
+    thresholds = [ThresholdEvent("items", 2e-7), ThresholdEvent("groups", 1e-7)]
+    for epsilon in (0.3, 1.0):
+        alone = Fraction(delta_spent(events, epsilon))
+        exact = alone + sum(Fraction(one.delta) for one in thresholds)
+        together = Fraction(delta_spent([*thresholds, *events], epsilon))
+        assert exact <= together <= exact * (1 + Fraction(1, 2**50))
+    assert epsilon_spent([*thresholds, *events], 2.9e-7) == math.inf
+    left = float(Fraction(1e-6) - Fraction(2e-7) - Fraction(1e-7))
+    assert epsilon_spent([*thresholds, *events], 1e-6) == pytest.approx(epsilon_spent(events, left), rel=1e-9)
+
+
+def test_a_threshold_alone_is_checked() -> None:
+    check([ThresholdEvent("items", 1e-6)], Guarantee(0.1, 1e-6))
+    with pytest.raises(PrivacyViolation):
+        check([ThresholdEvent("items", 1.1e-6)], Guarantee(100.0, 1e-6))
+    with pytest.raises(PrivacyViolation):
+        check([ThresholdEvent("items", 1e-9)], Guarantee(1.0))
+
+
+def test_mu_is_left_for_what_a_threshold_does_not_take() -> None:
+    guarantee = Guarantee(1.0, 1e-6)
+    mu = remaining_mu(guarantee, [ThresholdEvent("items", 2.5e-7)], 100)
+    assert mu == pytest.approx(gaussian_mu(1.0, 7.5e-7), rel=1e-9)
+    check([ThresholdEvent("items", 2.5e-7), gaussian(mu, 100)], guarantee)
+    with pytest.raises(PrivacyViolation):
+        check([ThresholdEvent("items", 2.5e-7), gaussian(mu * 1.0001, 100)], guarantee)
+    assert remaining_mu(guarantee, [ThresholdEvent("items", 1e-6)], 100) == 0.0
+
+
+@pytest.mark.parametrize(("mu", "delta"), [(0.02, 1e-7), (0.07, 1.25e-7), (0.1, 1e-9)])
+def test_a_pure_finish_after_gaussian_noise(mu: float, delta: float) -> None:
+    """Worse than any pure event: its whole epsilon, always. Even so delta is kept, and little is given away."""
+    guarantee = Guarantee(1.0, 1e-6)
+    past = [gaussian(mu), laplace(0.03)]
+    rest = remaining_epsilon(guarantee, past, delta)
+    assert oracle.gaussian(mu, 1.0 - rest - 0.03) <= delta
+    assert oracle.gaussian(mu, 1.0 - rest - 0.03) >= 0.99 * delta
+    check([*past, laplace(rest)], Guarantee(1.0, delta))
+    assert remaining_epsilon(guarantee, [*past, ThresholdEvent("items", 1e-7)], delta) == rest
+
+
+def test_gaussian_noise_may_leave_nothing_pure() -> None:
+    assert remaining_epsilon(Guarantee(1.0, 1e-6), [gaussian(0.3)], 1e-7) == 0.0
 
 
 # Mixed events

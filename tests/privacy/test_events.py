@@ -14,6 +14,7 @@ from crowdgram.privacy.events import (
     LaplaceEvent,
     SelectionEvent,
     SparseLaplaceEvent,
+    ThresholdEvent,
     event_from_dict,
     event_to_dict,
     to_dp_event,
@@ -25,6 +26,7 @@ EVENTS: list[Event] = [
     ExponentialEvent("choice", 0.1, 3),
     SelectionEvent("choices", 0.01, 300, 50, 20),
     SparseLaplaceEvent("counts", 1024, 40960.5, 50, 20),
+    ThresholdEvent("items", 2.5e-7),
 ]
 
 
@@ -40,6 +42,7 @@ def test_kinds() -> None:
         "exponential",
         "selection",
         "sparse-laplace",
+        "threshold",
     ]
 
 
@@ -65,8 +68,9 @@ def test_numbers_must_be_positive_and_finite(bad: object) -> None:
         lambda: GaussianEvent("p", 1.0, bad, 1),
         lambda: LaplaceEvent("p", 1, bad, 1),
         lambda: ExponentialEvent("p", bad, 1),
+        lambda: ThresholdEvent("p", bad),
     ):
-        with pytest.raises(InvalidArgument, match=r"(sensitivity|sigma|scale|epsilon) is "):
+        with pytest.raises(InvalidArgument, match=r"(sensitivity|sigma|scale|epsilon|delta) is "):
             make()
 
 
@@ -102,7 +106,9 @@ def test_numpy_scalars_become_plain_numbers() -> None:
 def test_in_the_words_of_dp_accounting() -> None:
     import dp_accounting
 
-    gaussian, laplace, choice, choices, counts = to_dp_event(EVENTS).events
+    with pytest.raises(InvalidArgument, match=r"2\.5e-07.*without_thresholds"):
+        to_dp_event(EVENTS)
+    gaussian, laplace, choice, choices, counts = to_dp_event(EVENTS, without_thresholds=True).events
     assert choices == dp_accounting.ZCDpEvent(20 * 0.01**2 / 8)
     assert counts.count == 20
     assert counts.event.noise_multiplier == pytest.approx(40.0, rel=1e-4)
@@ -115,3 +121,8 @@ def test_in_the_words_of_dp_accounting() -> None:
     assert choice.rho == pytest.approx(0.00125)
     hopeless = to_dp_event([GaussianEvent("p", 1.0, 1.5, 1)]).events[0]
     assert isinstance(hopeless, dp_accounting.NonPrivateDpEvent)
+
+
+def test_a_threshold_leaves_something() -> None:
+    with pytest.raises(InvalidArgument, match="below 1"):
+        ThresholdEvent("p", 1.0)

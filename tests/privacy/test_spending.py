@@ -17,6 +17,8 @@ from crowdgram.privacy import (
     SelectionEvent,
     SparseLaplaceEvent,
     Spending,
+    ThresholdEvent,
+    delta_spent,
     epsilon_spent,
     noise,
 )
@@ -265,3 +267,143 @@ def test_a_budget_is_finished_once():
     spent.laplace("all", SUMS, bound=BOUND, epsilon=1.0)
     with pytest.raises(PrivacyViolation, match="nothing is left"):
         spent.finish()
+
+
+# --- an opening: thresholds and Gaussian noise by public values, before anything is reserved
+
+
+def opened(guarantee=ADD_REMOVE, pure_delta=1.25e-7, mu=0.05):
+    spending = Spending(guarantee)
+    spending.threshold("items", delta=2.5e-7)
+    spending.gaussian("items", SUMS, bound=BOUND, mu=mu, non_negative=True, dimension=2**40)
+    spending.end_opening(pure_delta=pure_delta)
+    return spending
+
+
+def test_a_threshold_is_recorded_and_halved_for_replaced_users():
+    for guarantee, each in ((ADD_REMOVE, 2.5e-7), (REPLACE, 1.25e-7)):
+        spending = Spending(guarantee)
+        assert spending.threshold("items", delta=2.5e-7) == each
+        assert spending.events == (ThresholdEvent("items", 2.5e-7),)
+    with pytest.raises(PrivacyViolation):
+        spending.threshold("more items", delta=1e-6)
+
+
+def test_a_private_number_of_sums_is_not_recorded():
+    assert opened().events[1].dimension == 2**40
+    with pytest.raises(PrivacyViolation, match="bound"):
+        Spending(ADD_REMOVE).gaussian("items", SUMS, bound=BOUND, mu=0.01, dimension=2)
+
+
+def test_the_sigma_is_known_beforehand():
+    spending = Spending(REPLACE)
+    for sign in (True, False):
+        sigma = spending.gaussian_sigma(BOUND, 0.05, non_negative=sign)
+        _, event = spending.gaussian("a", SUMS, bound=BOUND, mu=0.05, non_negative=sign)
+        assert event.sigma == sigma
+
+
+def test_reserves_may_follow_an_opening_but_nothing_else():
+    spending = opened()
+    spending.reserve("look", bound=BOUND, epsilon=0.1)
+    with pytest.raises(PrivacyViolation, match="opening"):
+        spending.end_opening(pure_delta=0.0)
+    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.1)
+    with pytest.raises(PrivacyViolation, match="reserve before"):
+        spending.reserve("late", bound=BOUND, epsilon=0.1)
+
+
+@pytest.mark.parametrize("guarantee", [ADD_REMOVE, REPLACE], ids=lambda g: g.adjacency.value)
+def test_both_ways_to_go_on_fit_into_one_delta(guarantee):
+    """What either way may spend, added up: the choice between them may depend on noisy values."""
+    rounds, pure = opened(guarantee), opened(guarantee)
+    for spending in (rounds, pure):
+        spending.reserve("look", bound=BOUND, epsilon=0.02)
+        spending.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
+    rounds.gaussian("round", SUMS, bound=BOUND, mu=rounds.remaining_mu(3))
+    threshold = 2.5e-7
+    by_rounds = delta_spent(rounds.events, 1.0) - threshold
+    rest = pure.remaining_epsilon()
+    assert 0.5 < rest < 0.98
+    left_open = delta_spent([pure.events[1]], 1.0 - 0.02 - rest)
+    assert 0.99e-6 < threshold + by_rounds + left_open <= 1e-6
+    pure.laplace("counts", SUMS, bound=BOUND, epsilon=rest)
+    assert rounds.settled() == pure.settled() == guarantee
+
+
+def test_without_a_part_of_delta_there_is_no_pure_finish():
+    with pytest.raises(ValueError, match="delta"):
+        opened(pure_delta=0.0).remaining_epsilon()
+
+
+def test_what_is_reserved_stays_so():
+    spending = opened()
+    spending.reserve("look", bound=BOUND, epsilon=0.1)
+    before = spending.remaining_mu(3)
+    spending.reserve("look", bound=BOUND, epsilon=0.05)
+    assert spending.remaining_mu(3) == before
+    with pytest.raises(PrivacyViolation, match="more than before"):
+        spending.reserve("look", bound=BOUND, epsilon=0.2)
+
+
+@pytest.mark.parametrize("pure_delta", [1.25e-7, 0.0])
+def test_a_pure_finish_after_an_opening_has_a_limit(no_laplace, pure_delta):
+    """Even where this path alone could afford it: a Gaussian path may have been the other choice."""
+    spending = opened(pure_delta=pure_delta)
+    rest = spending.remaining_epsilon() if pure_delta else 0.1
+    with pytest.raises(PrivacyViolation, match="pure finish"):
+        spending.laplace("counts", SUMS, bound=BOUND, epsilon=rest * (1 + 1e-9))
+
+
+def test_after_an_opening_a_choice_is_part_of_a_pure_finish_too(monkeypatch):
+    monkeypatch.setattr(noise, "choose_each", lambda *_: pytest.fail("a choice was made"))
+    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    spending = opened(pure_delta=0.0)
+    with pytest.raises(PrivacyViolation, match="pure finish"):
+        spending.choose("one", SUMS, sensitivity=1, epsilon=1e-3)
+    with pytest.raises(PrivacyViolation, match="pure finish"):
+        spending.sparse_laplace("some", SUMS, bound=1, changed=2, epsilon=1e-3)
+    rows = {"selections": 8, "choices": 3, "changed": 3, "sensitivity": 1}
+    with pytest.raises(PrivacyViolation, match="pure finish"):
+        spending.choose_each("many", lambda a, b: pytest.fail("scores were made"), **rows, epsilon=1e-3)
+    assert len(spending.events) == 2
+
+
+def test_rounds_after_an_opening_leave_the_part_of_a_pure_finish(monkeypatch):
+    monkeypatch.setattr(noise, "add_discrete_gaussian", lambda sums, _: sums)
+    spending = opened(pure_delta=5e-7)
+    all_of_it = opened(pure_delta=0.0).remaining_mu(3)
+    assert spending.remaining_mu(3) < all_of_it
+    monkeypatch.setattr(noise, "add_discrete_gaussian", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(PrivacyViolation):
+        spending.gaussian("round", SUMS, bound=BOUND, mu=all_of_it)
+
+
+def test_an_opening_does_not_mix_with_a_finish():
+    with pytest.raises(PrivacyViolation, match="pure start"):
+        opened().finish()
+    thresholded = Spending(ADD_REMOVE)
+    thresholded.threshold("items", delta=2.5e-7)
+    with pytest.raises(PrivacyViolation, match="pure start"):
+        thresholded.finish()
+    finished = Spending(ADD_REMOVE)
+    finished.finish()
+    with pytest.raises(PrivacyViolation, match="opening"):
+        finished.threshold("items", delta=2.5e-7)
+    with pytest.raises(PrivacyViolation, match="opening"):
+        finished.end_opening(pure_delta=0.0)
+
+
+def test_a_threshold_comes_before_all_else():
+    spending = opened()
+    with pytest.raises(PrivacyViolation, match="part of an opening"):
+        spending.threshold("more items", delta=1e-8)
+    reserved = Spending(ADD_REMOVE)
+    reserved.reserve("look", bound=BOUND, epsilon=0.1)
+    with pytest.raises(PrivacyViolation, match="part of an opening"):
+        reserved.threshold("items", delta=1e-8)
+
+
+@pytest.fixture
+def no_laplace(monkeypatch):
+    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))

@@ -166,6 +166,17 @@ def test_a_missing_key_is_named(tmp_path, key):
         ("weight", "\x1b[31m"),
         ("parameters", 5),
         ("versions", None),
+        ("item_columns", ["a", "b"]),
+        ("item_columns", []),
+        ("item_kinds", ["date"]),
+        ("item_kinds", ["uuid"]),
+        ("item_kinds", ["boolean"]),
+        ("item_kinds", []),
+        ("item_kinds", None),
+        ("grouped", True),
+        ("measured", [0.5]),
+        ("measured", ["x", "y", "z"]),
+        ("other_errors", [-1, 0, 0]),
     ],
 )
 def test_damage_is_noticed(tmp_path, key, value):

@@ -62,6 +62,55 @@ def test_every_mechanism_keeps_to_its_plan(ledger, mechanism, weight, cap, delta
     assert (entry.cost.mu_squared > 0) == any(hasattr(event, "sigma") for event in made.events)
 
 
+@pytest.mark.parametrize(("mechanism", "weight", "cap"), sorted({way[:3] for way in EVERY_WAY}, key=str))
+@pytest.mark.parametrize("crowd", [SMALL, ALIKE], ids=["small", "alike"])
+def test_every_mechanism_keeps_to_its_plan_where_items_are_found(ledger, crowd, mechanism, weight, cap):
+    """Whether nothing is found or all: how many items there are is not known when the ledger is charged."""
+    options = {"mechanism": mechanism, "weight": weight, "max_rows_per_user": cap, "domain": None, "epsilon": 1.5}
+    stages = []
+    made = release(crowd, **options, ledger=ledger, progress=stages.append)
+    (entry,) = ledger.history()
+    assert entry.finished
+    assert entry.cost.outright == made.threshold_delta == 0.25e-7
+    gaussian = [event for event in made.events if hasattr(event, "sigma")]
+    assert entry.cost.mu_squared >= 0.99 * sum((event.sensitivity / event.sigma) ** 2 for event in gaussian) > 0
+    assert stages[:3] == ["opening the table", "charging the ledger", "counting rows by user and item"]
+
+
+def test_auto_that_can_only_make_rounds_after_a_discovery_is_charged_for_rounds(ledger):
+    release(ALIKE, domain=None, discovery_share=0.9, ledger=ledger)
+    (entry,) = ledger.history()
+    assert entry.mechanism == "auto"
+    assert len(entry.plan.ways) == 1
+    assert entry.cost.finish == 0
+
+
+def test_a_refusal_where_items_are_found(ledger):
+    release(epsilon=2.5, mechanism="laplace", ledger=ledger)
+    with pytest.raises(BudgetExceeded, match=r"epsilon=0\.\d+ with mechanism='laplace' and delta=1e-07"):
+        release(domain=None, epsilon=2.0, ledger=ledger)
+    assert len(ledger.history()) == 1
+
+
+def test_thresholds_have_a_part_of_delta_of_their_own(ledger):
+    plan = plan_release("adaptive", Guarantee(0.02, 4e-6), PUBLIC, None)
+    given = {"mechanism": "adaptive", "weight": "rows"}
+    ledger.charge(plan, Guarantee(0.02, 4e-6), **given)  # a quarter of 4e-6 is most of an eighth of 1e-5
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(plan, Guarantee(0.02, 4e-6), **given)
+    ledger.charge(plan_release("adaptive", Guarantee(0.02, 4e-6), PUBLIC, 10), Guarantee(0.02, 4e-6), **given)
+
+
+def test_groups_are_recovered_as_groups(ledger):
+    table = ALIKE.table().append_column("half", [[user % 2 for user in range(300) for _ in range(150)]])
+    options = {"user": "user", "item": "item", "by": "half", "epsilon": 1.0, "delta": 1e-7}
+    made = crowdgram.release(table, **options, ledger=ledger)
+    again = crowdgram.recover(ledger)
+    assert isinstance(again, crowdgram.GroupedRelease)
+    assert again.joint == made.joint
+    assert again.groups == made.groups == (0, 1)
+
+
 @pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
 def test_a_mechanism_without_a_plan_costs_what_it_promises(ledger):
     release(mechanism="paper", epsilon=0.5, ledger=ledger)

@@ -213,9 +213,7 @@ def test_a_delta_that_gaussian_noise_cannot_serve(epsilon, delta, no_rows_read):
         of(mechanism="gaussian", epsilon=epsilon, delta=delta)
 
 
-@pytest.mark.parametrize(
-    ("domain", "error"), [([], InvalidDomain), (["a", "a"], InvalidDomain), (None, InvalidArgument)]
-)
+@pytest.mark.parametrize(("domain", "error"), [([], InvalidDomain), (["a", "a"], InvalidDomain), (5, InvalidDomain)])
 def test_bad_domains_are_refused_before_a_row_is_read(domain, error, no_rows_read):
     with pytest.raises(error, match="domain"):
         of(domain=domain)

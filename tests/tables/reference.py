@@ -8,16 +8,24 @@ from collections import Counter, defaultdict
 
 ROW_LIMIT = 2**20
 UNIT = 2**30
+COUNT_LIMIT = 2**40
+SUM_LIMIT = 2**51
 
 
 class ReferenceCounts:
-    def __init__(self, rows, domain):
+    def __init__(self, rows, domain, counted=False):
+        """`counted`: rows are (user, item, n); an item may be a tuple of values."""
         place = {item: j for j, item in enumerate(domain)}
         self.items = len(domain)
         self.cells = defaultdict(Counter)
-        for user, item in rows:
-            if user is not None and item is not None and item in place:
-                self.cells[user][place[item]] += 1
+        for user, item, *given in rows:
+            n = given[0] if counted else 1
+            if user is not None and item is not None and item in place and n is not None and n > 0:
+                self.cells[user][place[item]] += min(n, COUNT_LIMIT)
+        if counted:
+            for cell in self.cells.values():
+                for j in cell:
+                    cell[j] = min(cell[j], SUM_LIMIT // self.items)
         for user, cell in list(self.cells.items()):
             divisor = -(-sum(cell.values()) // ROW_LIMIT)
             self.cells[user] = {j: n // divisor for j, n in cell.items() if n // divisor}
@@ -108,3 +116,35 @@ def tally(counts, rows, salt):
             copies.sort(key=lambda one: (hashlib.md5(f"{salt}:{user}:{one[0]}:{one[1]}".encode()).hexdigest(), *one))
             tallied.update(Counter(j for j, _ in copies[:rows]).items())
     return dict(tallied)
+
+
+def item_sets(rows, salt, most):
+    """Each user's items, at most `most`: those of the smallest digests."""
+    sets = defaultdict(set)
+    for user, item in rows:
+        if user is not None and item is not None:
+            sets[user].add(item)
+
+    def digest(user, item):
+        return hashlib.md5(f"{salt}:{user}:{item}".encode()).hexdigest()
+
+    return {user: sorted(items, key=lambda i: (digest(user, i), i))[:most] for user, items in sets.items()}
+
+
+def set_part(items, gains):
+    """What one user adds to each of their items, for gains by item."""
+    squares = sum(gains[item] ** 2 for item in items)
+    if not squares:
+        return {}
+    up = 1.0 + 2.0**-50
+    weight = math.floor(float(UNIT) / (math.sqrt(float(squares)) * up))
+    top = math.floor(min(float(UNIT), float(4 * UNIT) / (math.sqrt(float(len(items))) * up)))
+    return {item: min(weight * gains[item], top) for item in items if gains[item]}
+
+
+def set_sum(sets, gains):
+    totals = dict.fromkeys({item for items in sets.values() for item in items}, 0)
+    for items in sets.values():
+        for item, part in set_part(items, gains).items():
+            totals[item] += part
+    return totals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from itertools import product
 
 import numpy as np
@@ -12,17 +13,23 @@ from crowdgram.tables import (
     MAX_BITS,
     MAX_STRETCH,
     Centre,
+    Domain,
     count_rows,
     distances,
+    item_sets,
     l1_sum,
     open_rows,
     read_domain,
+    read_joint_domain,
     rows_histogram,
     sampled_sum,
     sums,
     tally,
+    tally_rows,
 )
 from crowdgram.tables import counts as counts_module
+from crowdgram.tables.expressions import evaluate
+from crowdgram.tables.sources import open_source
 
 from . import reference
 
@@ -75,8 +82,8 @@ def as_arrow(rows, domain):
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
-def counted(request):
-    """rows, domain -> Counts in the engine under test."""
+def opened(request):
+    """rows, domain -> Rows in the engine under test."""
     engines = []
 
     def make(rows, domain, partitions=1):
@@ -85,13 +92,24 @@ def counted(request):
             session = request.getfixturevalue("spark")
             kind = "string" if isinstance(domain[0], str) else "bigint"
             table = session.createDataFrame(rows, f"u {kind}, i {kind}").repartition(partitions)
-        opened = open_rows(table, user="u", item="i")
-        engines.append(opened.engine)
-        return count_rows(opened, read_domain(domain, opened.item_type))
+        found = open_rows(table, user="u", item="i")
+        engines.append(found.engine)
+        return found
 
     yield make
     for engine in engines:
         engine.close()
+
+
+@pytest.fixture
+def counted(opened):
+    """rows, domain -> Counts in the engine under test."""
+
+    def make(rows, domain, partitions=1):
+        found = opened(rows, domain, partitions)
+        return count_rows(found, read_domain(domain, found.item_type))
+
+    return make
 
 
 def centre_for(items, bits=16):
@@ -123,6 +141,212 @@ def test_every_sum_is_the_reference_integer_for_integer(counted, case):
         found = measured.histogram(edges, 2).tolist()
         assert found == reference.distance_histogram(expected, centre, norm, edges, 2)
         measured.drop()
+
+
+def by_item(sets, totals):
+    """The totals of an item at its name: how items are numbered is the engine's own affair."""
+    placed = sets.engine.fetch(sets.places, "looking").to_pydict()
+    return {item: int(totals[idx]) for item, idx in zip(placed["item"], placed["idx"], strict=True)}
+
+
+def check_sets(rows, most, *gains):
+    """Sets of items in the engine against the reference, for gains by the item's number."""
+    expected = reference.item_sets(rows[0], "salt", most)
+    sets = item_sets(tally_rows(rows[1]), "salt", most)
+    items = sorted({item for held in expected.values() for item in held})
+    placed = by_item(sets, np.arange(sets.items))
+    assert placed.keys() == set(items)
+    for gain in gains:
+        named = {item: gain(j) for j, item in enumerate(items)}
+        given = np.zeros(sets.items, dtype=np.int64)
+        for item, idx in placed.items():
+            given[idx] = named[item]
+        assert {item: int(total) for item, total in by_item(sets, sets.sum(given)).items()} == reference.set_sum(
+            expected, named
+        )
+    some = items[::2]
+    assert sets.named(np.array([placed[item] for item in reversed(some)], dtype=np.int64)) == some
+    sets.drop()
+
+
+@pytest.mark.parametrize("case", [skewed, string_ids, empty], ids=lambda c: c.__name__)
+def test_sets_of_items_are_the_reference_integer_for_integer(opened, case):
+    rows, domain = case()
+    check_sets((rows, opened(rows, domain, 3)), 3, lambda j: (j * 37) % 257)
+
+
+@pytest.mark.parametrize("opened", ["duckdb"], indirect=True)
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("most", [2, 1000])
+def test_sets_of_items_for_many_gains(opened, case, most):
+    rows, domain = case()
+    gains = (lambda _: 256, lambda j: (j * 37) % 257, lambda j: 64 if j % 3 else 0, lambda _: 0)
+    check_sets((rows, opened(rows, domain)), most, *gains)
+
+
+def check_other(opened, rows, domain, listed):
+    """Rows outside the list count as if they had one item of their own, whether they were tallied first or not."""
+    merged = [(u, None if i is None else listed.index(i) if i in listed else len(listed)) for u, i in rows]
+    expected = reference.l1_sum(reference.ReferenceCounts(merged, range(len(listed) + 1)), 3)
+    for prepare in (lambda r: r, tally_rows):
+        found = prepare(opened(rows, domain, 2))
+        counts = count_rows(found, Domain(tuple(listed), found.item_types, other=True))
+        assert l1_sum(counts, 3).tolist() == expected
+
+
+@pytest.mark.parametrize("listed", [2, 0])
+def test_rows_outside_the_domain_are_the_other_item(opened, listed):
+    rows, domain = skewed()
+    check_other(opened, rows, domain, domain[:listed])
+
+
+@pytest.mark.parametrize("opened", ["duckdb"], indirect=True)
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
+def test_the_other_item_for_many_tables(opened, case):
+    rows, domain = case()
+    for listed in (domain[:2], []):
+        check_other(opened, rows, domain, listed)
+
+
+# --- rows that are counted already, several item columns, and filters
+
+
+DAY, LATER = datetime.date(2024, 2, 29), datetime.date(2024, 3, 1)
+NOON = datetime.datetime(2024, 2, 29, 12, 0, 0, 7)
+
+
+def counts_of_all_sizes():
+    """(user, country, page, day, whether, moment, n) and a domain of five item columns."""
+    sizes = [1, 2, 7, 2**20 - 1, 2**20, 2**31, 2**40 - 1, 2**40 + 5, 2**53 + 1, 2**63 - 1]
+    odd = [0, -1, -(2**63), None]
+    rows = [(f"u{k % 4}", "DE", k % 3, DAY, True, NOON, n) for k, n in enumerate(sizes + odd)]
+    days, truths = (DAY, LATER, None), (True, False)
+    rows += [
+        ("light", ("DE", "FR", None)[k % 3], k % 5, days[k % 4 % 3], truths[k % 2], NOON, k % 7) for k in range(90)
+    ]
+    rows += [("many", "FR", 1, LATER, False, NOON, 2**20 - 1)] * 50 + [
+        ("many", "FR", 2, DAY, True, NOON, 2**39 + 3)
+    ] * 50
+    rows += [(None, "DE", 0, DAY, True, NOON, 3), ("u0", "DE", None, DAY, True, NOON, 3)]
+    rows += [
+        ("u0", "XX", 0, DAY, True, NOON, 2**60),
+        ("u0", "DE", 0, DAY, True, None, 3),
+        ("u0", "DE", 0, DAY, None, NOON, 3),
+    ]
+    return rows, list(product(("FR", "DE", "never"), (4, 0, 1, 2), (LATER, DAY), (False, True), (NOON,)))
+
+
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def table_of(request):
+    """schema, rows -> a table that is worked on by the engine under test."""
+    kinds = {"string": pa.string(), "bigint": pa.int64(), "timestamp_ntz": pa.timestamp("us")}
+    kinds |= {"date": pa.date32(), "boolean": pa.bool_()}
+
+    def make(schema, rows):
+        if request.param == "spark":
+            return request.getfixturevalue("spark").createDataFrame(rows, schema).repartition(3)
+        fields = [pair.split() for pair in schema.split(", ")]
+        columns = zip(fields, zip(*rows, strict=True), strict=True)
+        return pa.table({name: pa.array(values, kinds[kind]) for (name, kind), values in columns})
+
+    return make
+
+
+def test_counted_rows_of_joint_items_are_the_reference_integer_for_integer(table_of):
+    rows, domain = counts_of_all_sizes()
+    joint = [(user, None if None in item else tuple(item), n) for user, *item, n in rows]
+    expected = reference.ReferenceCounts(joint, domain, counted=True)
+    assert max(expected.rows.values()) > 2**19  # somebody is at the limit
+    table = table_of("u string, c string, p bigint, d date, b boolean, t timestamp_ntz, n bigint", rows)
+    made = open_rows(table, user="u", item=["c", "p", "d", "b", "t"], count="n")
+    assert made.keys == ("item", "item_1", "item_2", "item_3", "item_4")
+    with made.engine as engine:
+        counts = count_rows(made, read_joint_domain(domain, made.item_types, made.names))
+        found = engine.fetch(counts.cells, "testing").to_pydict()
+        users = engine.fetch(counts.users, "testing").to_pydict()
+    cells = {(user, j): n for user, cell in expected.cells.items() for j, n in cell.items()}
+    assert dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True)) == cells
+    assert dict(zip(users["user"], users["rows"], strict=True)) == expected.rows
+
+
+@pytest.mark.parametrize("other", [True, False])
+@pytest.mark.parametrize("listed", [3, 0])
+def test_groups_have_an_item_of_their_own_on_every_engine(table_of, listed, other):
+    """Rows of a group whose item is not listed are the group's own item; tallied first or not, counted or not."""
+    rows, _ = counts_of_all_sizes()
+    rows = [(user, country, page, None if n is None else min(n, 9)) for user, country, page, *_, n in rows]
+    pairs = [("FR", 1), ("DE", 0), ("DE", 2)][:listed]
+    groups = ("DE", "FR", "never")
+    for count in ("n", None):
+        domain = [*pairs, *groups, *(["other"] if other else [])]
+
+        def place(pair, domain=domain):
+            own = pair[0] if pair[0] in groups else "other"
+            return None if None in pair else pair if pair in domain else own
+
+        given = [(user, place((country, page)), n) for user, country, page, n in rows]
+        expected = reference.ReferenceCounts(given, domain, counted=count is not None)
+        for prepare in (lambda r: r, tally_rows):
+            made = open_rows(
+                table_of("u string, c string, p bigint, n bigint", rows), user="u", item=["c", "p"], count=count
+            )
+            with made.engine as engine:
+                counts = count_rows(prepare(made), Domain(tuple(pairs), made.item_types, other, groups))
+                found = engine.fetch(counts.cells, "testing").to_pydict()
+            cells = {(user, j): n for user, cell in expected.cells.items() for j, n in cell.items()}
+            assert dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True)) == cells
+
+
+def test_sets_of_joint_items_of_all_types_on_every_engine(table_of):
+    """Found items come back as the values that they are, in their order; rows that count for nothing hold no item."""
+    rows, _ = counts_of_all_sizes()
+    table = table_of("u string, c string, p bigint, d date, b boolean, t timestamp_ntz, n bigint", rows)
+    made = open_rows(table, user="u", item=["c", "p", "d", "b", "t"], count="n")
+    held = {(user, tuple(item)) for user, *item, n in rows if user and None not in item and n is not None and n > 0}
+    expected = reference.item_sets(held, "salt", 1000)
+    with made.engine:
+        sets = item_sets(tally_rows(made), "salt", 1000)
+        totals = sets.sum(np.full(sets.items, 256))
+        items = sorted({item for _, item in held})
+        assert sets.named(np.arange(sets.items)) == items
+    assert sorted(totals.tolist()) == sorted(reference.set_sum(expected, dict.fromkeys(items, 256)).values())
+
+
+# The same verdict for each row, on every engine: expressions with the Python that they stand for.
+MOMENTS = [datetime.datetime(2024, 1 + k % 12, 1 + k % 28, k % 24, k % 60) for k in range(59)]
+EXPRESSIONS = {
+    "a > 3 and not (b = 2)": lambda a, b, s, t: a > 3 and b != 2,
+    "a / b > 1.5": lambda a, b, s, t: b != 0 and a / b > 1.5,
+    "a // b = 2 or a % b = 1": lambda a, b, s, t: b != 0 and (a // b == 2 or a % b == 1),
+    "a * 4611686018427387904 is null": lambda a, b, s, t: True,
+    "s like 'x%' or s in ('/a/b', 'y')": lambda a, b, s, t: s.startswith("x") or s in ("/a/b", "y"),
+    "cast(s as bigint) = 12": lambda a, b, s, t: s == "12",
+    "cast(s as date) is null": lambda a, b, s, t: True,
+    "split_part(s, '/', 3) = 'b'": lambda a, b, s, t: s == "/a/b",
+    "substring(s, 1, 2) = 'x1' or right(s, 1) = 'b'": lambda a, b, s, t: s[:2] == "x1" or s[-1:] == "b",
+    "length(upper(s) || 'é') = 3": lambda a, b, s, t: len(s) == 2,
+    "coalesce(nullif(s, 'y'), 'n') = 'n'": lambda a, b, s, t: s == "y",
+    "case when a > b then 'more' else 'less' end = 'more'": lambda a, b, s, t: a > b,
+    "date_trunc('month', t) = '2024-03-01'": lambda a, b, s, t: t.month == 3,
+    "strftime(t, '%Y-%m-%d %H') = '2024-01-01 00'": lambda a, b, s, t: t.strftime("%m-%d %H") == "01-01 00",
+    "year(t) = 2024 and quarter(t) = 2 and hour(t) < 12": lambda a, b, s, t: 4 <= t.month <= 6 and t.hour < 12,
+    "dayofweek(t) = 0 or isodow(t) = 1": lambda a, b, s, t: t.isoweekday() in (7, 1),
+    "cast(t as date) between '2024-02-01' and '2024-02-29'": lambda a, b, s, t: t.month == 2,
+    "floor(a / 2.0) = 2 and abs(0 - b) < 3": lambda a, b, s, t: a // 2 == 2 and abs(b) < 3,
+}
+
+
+def test_filters_are_the_same_on_every_engine(table_of):
+    texts = ["x1", "x", "y", "/a/b", "12", "1.9", "Z"]
+    rows = [(k, k % 11, k % 5 - 1, texts[k % 7], MOMENTS[k % 59]) for k in range(385)]
+    engine, table = open_source(table_of("u bigint, a bigint, b bigint, s string, t timestamp_ntz", rows), None, "u")
+    with engine:
+        verdicts = {f"v{j}": evaluate(text, table, "where") for j, text in enumerate(EXPRESSIONS)}
+        found = engine.fetch(table.select("u", **verdicts).order_by("u"), "testing")
+    for j, (text, python) in enumerate(EXPRESSIONS.items()):
+        kept = [bool(value) for value in found[f"v{j}"].to_pylist()]
+        assert kept == [bool(python(*row[1:])) for row in rows], text
+        assert any(kept)
 
 
 def test_partitions_and_row_order_cannot_matter(counted):

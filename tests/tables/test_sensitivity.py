@@ -9,16 +9,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crowdgram.tables import (
+    GAIN,
     UNIT,
     Centre,
     count_rows,
     distances,
+    item_sets,
     l1_sum,
+    largest_part,
     open_rows,
     read_domain,
     rows_histogram,
     sampled_sum,
     tally,
+    tally_rows,
 )
 
 from . import reference
@@ -37,11 +41,15 @@ centres = st.tuples(
 ).map(lambda pair: Centre(np.array(pair[0]), np.array(pair[1]), 12))
 
 
-def counted(crowd):
+def opened(crowd):
     rows = [(u, i) for u, cell in crowd.items() for i, n in cell.items() for _ in range(n)]
     table = pa.table({"u": pa.array([r[0] for r in rows], pa.int64()), "i": pa.array([r[1] for r in rows], pa.int64())})
-    opened = open_rows(table, user="u", item="i")
-    return count_rows(opened, read_domain(range(ITEMS), opened.item_type))
+    return open_rows(table, user="u", item="i")
+
+
+def counted(crowd):
+    rows = opened(crowd)
+    return count_rows(rows, read_domain(range(ITEMS), rows.item_type))
 
 
 @st.composite
@@ -113,6 +121,44 @@ def test_a_user_below_the_rows_takes_no_part_and_nobody_is_counted_at_zero():
     assert tails[0].tolist() == [0, 1, 1, 1, 0]
     assert (tails[:, 0] == 0).all()
     assert tails[1:3, 1:].sum() == 3
+
+
+def set_sums(crowd, gains, most):
+    """The sum over sets of items, by item; zero for an item that nobody has."""
+    rows = opened(crowd)
+    with rows.engine:
+        sets = item_sets(tally_rows(rows), "salt", most)
+        placed = rows.engine.fetch(sets.places, "looking").to_pydict()
+        given = np.zeros(sets.items, dtype=np.int64)
+        for item, idx in zip(placed["item"], placed["idx"], strict=True):
+            given[idx] = gains[item]
+        totals = sets.sum(given)
+        found = [0] * len(gains)
+        for item, idx in zip(placed["item"], placed["idx"], strict=True):
+            found[item] = int(totals[idx])
+        return found
+
+
+@settings(ON_ENGINE, max_examples=20)
+@given(
+    neighbours(),
+    st.lists(st.one_of(st.just(0), st.integers(1, GAIN)), min_size=ITEMS + 1, max_size=ITEMS + 1),
+    st.integers(1, ITEMS + 1),
+)
+def test_sets_of_items_move_no_further_than_their_bound(pair, gains, most):
+    one, other, replaced = pair
+    _, l2_squared = moved(set_sums(one, gains, most), set_sums(other, gains, most))
+    assert l2_squared <= (2 if replaced else 1) * UNIT**2  # the vectors are non-negative
+
+
+@IN_PYTHON
+@given(st.lists(st.one_of(st.just(0), st.integers(1, GAIN)), min_size=1, max_size=1024))
+def test_one_set_keeps_its_norm_and_its_largest_part(gains):
+    part = reference.set_part(range(len(gains)), gains)
+    assert sum(x * x for x in part.values()) <= UNIT**2
+    assert max(part.values(), default=0) <= largest_part(len(gains))
+    if len(set(gains)) == 1 and gains[0]:
+        assert sum(x * x for x in part.values()) > 0.999 * UNIT**2  # and wastes little of it
 
 
 huge_rows = st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**17)), min_size=ITEMS, max_size=ITEMS).filter(

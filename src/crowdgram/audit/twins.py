@@ -54,10 +54,11 @@ class _HalfTheNoise(Spending):
         bound: int,
         mu: float,
         non_negative: bool = False,
+        dimension: int | None = None,
     ) -> tuple[Integers, GaussianEvent]:
         sensitivity = self._l2(bound, non_negative)
         sigma = gaussian_sigma(sensitivity, mu)
-        event = GaussianEvent(purpose, sensitivity, sigma, max(len(sums), 1))
+        event = GaussianEvent(purpose, sensitivity, sigma, dimension or max(len(sums), 1))
         self._spend(event)
         return door().add_discrete_gaussian(sums, event.sigma / 2), event
 

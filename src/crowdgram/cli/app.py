@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -128,9 +128,23 @@ def options(
 @app.command()
 @guarded
 def release(
-    table: Annotated[str, typer.Argument(help="A path or glob of CSV, Parquet or JSON files.", show_default=False)],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="A path or glob of CSV, Parquet or JSON files; a DuckDB or SQLite file; or an address that starts "
+            "with duckdb:, sqlite:, postgresql: or spark:.",
+            show_default=False,
+        ),
+    ],
     user: Annotated[str, typer.Option(help="Column that says whose row it is.", show_default=False)],
-    item: Annotated[str, typer.Option(help="Column whose distribution is released.", show_default=False)],
+    item: Annotated[
+        list[str],
+        typer.Option(
+            help="Column whose distribution is released, or NAME=EXPRESSION. Several: a joint distribution.",
+            show_default=False,
+        ),
+    ],
     epsilon: Annotated[
         float, typer.Option(help="Privacy budget: e^epsilon bounds what anyone can learn.", show_default=False)
     ],
@@ -139,10 +153,39 @@ def release(
     ],
     delta: Annotated[float, typer.Option(help="Chance that the bound may fail; 0 for pure privacy.")] = 0.0,
     domain: Annotated[
-        str | None, typer.Option(help="The public items: a file with one a line, or a CSV, Parquet or JSON file.")
+        list[str] | None,
+        typer.Option(
+            help="The public items: a file with one a line, or a CSV, Parquet or JSON file. "
+            "For several item columns, a file with all of them, or COLUMN=FILE for each. [default: discover, which "
+            "finds those that enough users have, for part of the budget]",
+            show_default=False,
+        ),
     ] = None,
     domain_column: Annotated[
         str | None, typer.Option(help="Column of the domain file. [default: like --item, or the only one]")
+    ] = None,
+    discovery_share: Annotated[
+        float | None, typer.Option(help="Part of the budget that buys the items. [default: 0.3]")
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option(help="Name of the item for all rows outside the domain. [default: other, where items are found]"),
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="Table of a database.")] = None,
+    query: Annotated[str | None, typer.Option(help="SELECT that defines the table, in the database's SQL.")] = None,
+    count: Annotated[str | None, typer.Option(help="Column of whole numbers: how many rows a row stands for.")] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(help="Filter before anything else, such as \"country = 'DE' and day >= '2024-01-01'\"."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Column of groups, or NAME=EXPRESSION: one distribution for each group.")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="The public groups: a file with one a line, or a CSV, Parquet or JSON file. [default: discover]"
+        ),
     ] = None,
     weight: Annotated[
         WeightChoice, typer.Option(help="rows: share of all rows; users: the average user's distribution.")
@@ -171,21 +214,40 @@ def release(
         Path | None, typer.Option(help="The data set's budget: the release is charged to it, and stored in it.")
     ] = None,
     label: Annotated[str, typer.Option(help="What the release is for; shown in the ledger's history.")] = "",
+    csv: Annotated[Path | None, typer.Option(help="Also write the distribution as CSV here.")] = None,
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
 ) -> None:
     """Release a table's distribution over items."""
     from .. import releases
-    from .display import Stages, printable, show_release
+    from .display import Stages, printable, show
 
-    _check_target(output, table, domain, None if ledger is None else str(ledger))
+    columns = [_named(one) for one in item]
+    given = _domain(columns, domain or [], domain_column)
+    opened, path = _source(source, table, query)
+    inputs = [
+        path,
+        groups,
+        None if ledger is None else str(ledger),
+        *(domain or []),
+        *(one.partition("=")[2] for one in domain or [] if "=" in one),
+    ]
+    _check_target("--output", output, *inputs)
+    if csv is not None:
+        _check_target("--csv", csv, *inputs, str(output))
     with Stages(Console(stderr=True)) as stages, warned():
-        made = releases.release(
-            table,
+        made: releases.Release | releases.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
+            opened,
             user=user,
-            item=item,
+            item=columns[0] if len(columns) == 1 else columns,
             epsilon=epsilon,
             delta=delta,
-            domain=domain if domain is None or domain_column is None else (Path(domain), domain_column),
+            domain=given,
+            count=count,
+            where=where,
+            by=None if by is None else _named(by),
+            groups=groups,
+            discovery_share=discovery_share,
+            other=other,
             adjacency=adjacency,
             weight=weight.value,
             mechanism=mechanism.value,
@@ -199,8 +261,10 @@ def release(
         )
         stages("saving the release")
         ledgers.saved(made, output, ledger)
+        if csv is not None:
+            releases.write_csv(made, csv)
     console = Console()
-    show_release(console, made, top)
+    show(console, made, top)
     console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -212,9 +276,9 @@ def show(
 ) -> None:
     """Show a saved release."""
     from .. import releases
-    from .display import show_release
+    from .display import show as show_any
 
-    show_release(Console(), releases.load(path), top)
+    show_any(Console(), releases.load(path), top)
 
 
 @app.command()
@@ -311,7 +375,45 @@ def audit(
         raise typer.Exit(1)
 
 
-def _check_target(path: Path, *inputs: str | None) -> None:
+def _source(source: str, table: str | None, query: str | None) -> tuple[object, str | None]:
+    """The source as the library takes it, and the path that must not be overwritten."""
+    from ..tables import Database, as_database
+
+    if table is not None or query is not None:
+        database: Database | None = Database(source, table, query)
+    else:
+        database = as_database(source)
+    return (source, source) if database is None else (database, database.path)
+
+
+def _named(text: str) -> str | dict[str, str]:
+    """A column by name, or NAME=EXPRESSION."""
+    name, equals, expression = text.partition("=")
+    return {name.strip(): expression} if equals else text
+
+
+def _domain(columns: Sequence[str | dict[str, str]], given: Sequence[str], column: str | None) -> object:
+    """The domain as the library takes it: a path, a path with its column, or a mapping of columns to paths."""
+    if len(columns) == 1:
+        if len(given) > 1:
+            raise InvalidArgument(f"--domain is given {len(given)} times for one item column. Give it once.")
+        if not given or column is None:
+            return given[0] if given else None
+        return (Path(given[0]), column)
+    if column is not None:
+        raise InvalidArgument("--domain-column is for one item column. Give --domain COLUMN=FILE for each of several.")
+    names = [name for one in columns for name in ([one] if isinstance(one, str) else one)]
+    parts = [(name, path) for name, _, path in (one.partition("=") for one in given) if name in names and path]
+    if not parts:
+        if len(given) > 1:
+            raise InvalidArgument(f"--domain {given[1]!r}: give one file, or COLUMN=FILE for each item column.")
+        return given[0] if given else None
+    if len(parts) < len(given) or len(dict(parts)) < len(parts):
+        raise InvalidArgument(f"--domain {given[-1]!r}: give COLUMN=FILE once for each of {', '.join(names)}.")
+    return dict(parts)
+
+
+def _check_target(option: str, path: Path, *inputs: str | None) -> None:
     """Refuse an output that cannot be written, or that would overwrite an input, before any budget is spent."""
     import glob
     import os
@@ -321,11 +423,11 @@ def _check_target(path: Path, *inputs: str | None) -> None:
         if given is not None and any(
             Path(one).resolve() == target for one in (given, *glob.iglob(given, recursive=True))
         ):
-            raise InvalidArgument(f"--output {str(path)!r} would overwrite the input {given!r}. Give another name.")
+            raise InvalidArgument(f"{option} {str(path)!r} would overwrite the input {given!r}. Give another name.")
     folder = path.parent
     if path.is_dir():
-        raise UnwritableTarget(f"--output {str(path)!r} is a folder. Give the name of a file.")
+        raise UnwritableTarget(f"{option} {str(path)!r} is a folder. Give the name of a file.")
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise UnwritableTarget(
-            f"--output {str(path)!r}: the folder {str(folder)!r} is not there or cannot be written to."
+            f"{option} {str(path)!r}: the folder {str(folder)!r} is not there or cannot be written to."
         )

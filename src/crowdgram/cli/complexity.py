@@ -26,7 +26,7 @@ from .. import theory
 from ..errors import AccuracyWarning, InvalidArgument
 from ..mechanisms.estimate import from_noisy_sums
 from ..privacy import Adjacency, Guarantee, Spending
-from ..releases import release
+from ..releases import Release, release
 from ..synth import Crowd
 from ..tables import UNIT
 from ..theory import MeasuredUsers, OutOfRange
@@ -175,7 +175,7 @@ def _released(question: Question, crowd: Crowd, *, known: bool = False, **option
     """A release of a fresh table; `known`: the rows a user are given."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # that a bound does not apply: here the error is measured
-        made = release(
+        made: Release = release(
             crowd.table(),
             user="user",
             item="item",

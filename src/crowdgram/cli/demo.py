@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ..errors import MissingDependency, UnwritableTarget
 from ..releases import Release, release, write_whole
+from ..releases.release import Item
 from ..synth import Crowd
 from .display import Stages, show_release
 
@@ -59,12 +60,12 @@ def run(folder: Path, console: Console) -> None:
         console.print(f"No picture: {error}", markup=False, highlight=False)
 
 
-def distance(made: Release, truth: dict[int | str, float]) -> float:
+def distance(made: Release, truth: dict[Item, float]) -> float:
     """The l1 distance of a release from the truth."""
     return sum(abs(made.probability(name) - p) for name, p in truth.items())
 
 
-def exact_answer() -> dict[int | str, float]:
+def exact_answer() -> dict[Item, float]:
     """The share of all rows of the sample: what a release without noise would give."""
     table = SAMPLE.table()
     counted = table.group_by("item").aggregate([([], "count_all")])

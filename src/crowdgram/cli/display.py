@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from ..releases import Release
-from ..releases.release import Item
+from ..releases import GroupedRelease, Other, Release
 from ..releases.text import printable
 
-__all__ = ["Stages", "printable", "show_release"]
+__all__ = ["Stages", "printable", "show", "show_release"]
 
 _BAR = 24
+_MOST_GROUPS = 20
 
 
 class Stages:
@@ -48,21 +49,49 @@ class Stages:
             self._status.stop()
 
 
-def show_release(console: Console, release: Release, n: int, truth: Mapping[Item, float] | None = None) -> None:
+def show(console: Console, release: Release | GroupedRelease, n: int) -> None:
+    """A release, or every group of a grouped one."""
+    if isinstance(release, Release):
+        show_release(console, release, n)
+        return
+    for group in release.shares.top(_MOST_GROUPS):
+        heading = (
+            f"{release.by} = {group.item}, {group.probability:.5f} of all ({group.lower:.5f} to {group.upper:.5f})"
+        )
+        console.print(Text(printable(heading), style="bold"), soft_wrap=True)
+        if not isinstance(group.item, Other):  # the rows of groups that were not found
+            _show_items(console, release[group.item], n, None)  # type: ignore[index]
+        console.print()
+    rest = len(release.shares) - _MOST_GROUPS
+    if rest > 0:
+        console.print(f"and {rest} more groups", markup=False, highlight=False)
+    _show_promise(console, release.joint)
+
+
+def show_release(console: Console, release: Release, n: int, truth: Mapping[Any, float] | None = None) -> None:
     """The top items with intervals, how it was made, and the guarantee in one plain sentence."""
+    _show_items(console, release, n, truth)
+    console.print()
+    _show_promise(console, release)
+
+
+def _show_items(console: Console, release: Release, n: int, truth: Mapping[Any, float] | None) -> None:
     shown = release.top(n)
     block = "█" if console.encoding.startswith("utf") else "#"
     widest = max((one.upper for one in shown), default=1.0) or 1.0
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("item", overflow="fold", max_width=40)
+    several = len(release.item_columns) > 1
+    for name in release.item_columns if several else ["item"]:
+        table.add_column(Text(printable(name)), overflow="fold", max_width=40)
     table.add_column("probability", justify="right")
     table.add_column(f"{release.confidence:.0%} interval", justify="right")
     if truth is not None:
         table.add_column("truth", justify="right")
     table.add_column("")
     for one in shown:
+        values = one.item if isinstance(one.item, tuple) else (one.item,)
         cells = [
-            Text(printable(str(one.item))),
+            *(Text(printable(str(value))) for value in values),
             Text(f"{one.probability:.5f}"),
             Text(f"{one.lower:.5f} to {one.upper:.5f}"),
         ]
@@ -74,7 +103,9 @@ def show_release(console: Console, release: Release, n: int, truth: Mapping[Item
     rest = len(release) - len(shown)
     if rest > 0:
         console.print(f"and {rest} more items", markup=False, highlight=False)
-    console.print()
+
+
+def _show_promise(console: Console, release: Release) -> None:
     details = ", ".join(f"{name}={value}" for name, value in release.parameters.items())
     question = "share of all rows" if release.weight == "rows" else "average user's distribution"
     console.print(
@@ -83,5 +114,6 @@ def show_release(console: Console, release: Release, n: int, truth: Mapping[Item
         highlight=False,
         soft_wrap=not console.is_terminal,
     )
-    sentence = printable(release.guarantee.sentence())
-    console.print(sentence, markup=False, highlight=False, soft_wrap=not console.is_terminal)
+    for sentence in (release.about_items(), release.guarantee.sentence()):
+        if sentence is not None:
+            console.print(printable(sentence), markup=False, highlight=False, soft_wrap=not console.is_terminal)

@@ -18,7 +18,7 @@ from ..privacy import Adjacency
 
 if TYPE_CHECKING:
     from ..privacy import Entry, Ledger
-    from ..releases import Release
+    from ..releases import GroupedRelease, Release
 
 __all__ = ["create", "history", "recover", "saved", "show"]
 
@@ -118,7 +118,7 @@ def recover(
     _say(f"Saved to {output}.")
 
 
-def saved(release: Release, output: Path, ledger: Path | None) -> None:
+def saved(release: Release | GroupedRelease, output: Path, ledger: Path | None) -> None:
     """Save a release; where that fails, say how to get it back."""
     try:
         release.save(output)

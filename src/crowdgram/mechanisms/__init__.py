@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from .auto import reserve
+from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
-from .plans import plan_release
+from .plans import PURE_LEAST, plan_opening, plan_release
 from .registry import MECHANISMS, PURE, Mechanism, check_mechanism
 from .request import Request, Weight
 
 __all__ = [
     "CONFIDENCE",
+    "DEFAULT_SHARE",
     "MECHANISMS",
     "PURE",
+    "PURE_LEAST",
+    "DiscoveryPlan",
     "Estimate",
     "Mechanism",
     "Request",
     "Weight",
     "check_mechanism",
+    "discover",
+    "plan_discovery",
+    "plan_opening",
     "plan_release",
+    "rehearse",
     "reserve",
 ]

@@ -31,7 +31,9 @@ class Estimate:
     would have given without privacy: noise, and the bias that clipping is predicted to cause. sampling_errors: how
     far the table itself may be from the population that its users came from, where the mechanism learns enough to
     say. predicted_l1_error: of the distribution, against the table's own. parameters: the public parameters that the
-    mechanism worked with.
+    mechanism worked with. measured: the shares as measured, before shrinkage and projection: what intervals are
+    around, and what sums of items start from. other_errors: what else than noise the intervals allow for (predicted
+    bias, other weights), as standard deviations.
     """
 
     probabilities: Floats
@@ -41,6 +43,8 @@ class Estimate:
     predicted_l1_error: float
     sampling_errors: Floats | None = None
     parameters: Parameters = field(default_factory=dict)
+    measured: Floats | None = None
+    other_errors: Floats | None = None
 
 
 def combine(
@@ -67,7 +71,8 @@ def combine(
     biases = math.sqrt(math.pi / 2) * bias * spread / max(float(spread.sum()), 1e-300)
     sampling = None if user_variance is None else np.sqrt(user_variance / max(effective_users, 1.0))
     other_weights = np.zeros_like(spread) if sampling is None else reweighted * sampling
-    reach = np.hypot(half_width(shape, deviations), half_width("gaussian", np.hypot(biases, other_weights)))
+    other = np.hypot(biases, other_weights)
+    reach = np.hypot(half_width(shape, deviations), half_width("gaussian", other))
     moved = math.sqrt(2 / math.pi) * float(other_weights.sum())
     return Estimate(
         probabilities=probabilities,
@@ -77,6 +82,8 @@ def combine(
         predicted_l1_error=float(min(2.0, math.hypot(shrunk.spreads.sum(), moved) + bias)),
         sampling_errors=sampling,
         parameters=dict(parameters),
+        measured=raw,
+        other_errors=other,
     )
 
 

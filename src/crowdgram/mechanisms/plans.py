@@ -10,25 +10,48 @@ from fractions import Fraction
 
 from ..privacy import Cost, Guarantee, Plan, Spending, cost_of, opaque_cost
 from .auto import reserve, round_coordinates
+from .discovery import MOST_COORDINATES, DiscoveryPlan, plan_discovery, rehearse
 from .profile import reserve_profile
-from .registry import PURE
+from .registry import PURE, finish_of
 from .request import Request
 
-__all__ = ["plan_release"]
+__all__ = ["PURE_LEAST", "plan_opening", "plan_release"]
 
 ROUNDED = 1 + Fraction(1, 2**38)
 """Shares of mu^2 are rounded; `remaining_mu` leaves as much room."""
 
+PURE_LEAST = 0.25
+"""Part of epsilon that a discovery must leave for Laplace noise: enough for a profile and for something to follow."""
 
-def plan_release(mechanism: str, guarantee: Guarantee, request: Request, items: int) -> Plan:
-    """The ways that a release of a public domain with this many items may take.
+
+def plan_opening(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[str, DiscoveryPlan]:
+    """Which mechanism follows a discovery, and what the discovery may spend.
+
+    "auto" is "adaptive" where the discovery leaves too little for plain Laplace noise to be a choice.
+    """
+    plan = plan_discovery(guarantee, share, finish_of(mechanism))
+    if mechanism == "auto":
+        trial = Spending(guarantee)
+        rehearse(trial, plan)
+        if trial.remaining_epsilon() < PURE_LEAST * guarantee.epsilon:
+            return plan_opening(guarantee, "adaptive", share)
+    return mechanism, plan
+
+
+def plan_release(
+    mechanism: str, guarantee: Guarantee, request: Request, items: int | None, share: float | None = None
+) -> Plan:
+    """The ways that a release may take whose domain has so many items; None: they are found, for `share` of the budget.
 
     Guarantee: whatever the table holds, what is drawn costs at most one of the ways in every currency. A ledger checks
     that once more before it lets a release out.
     """
     trial = Spending(guarantee)
+    if items is None:
+        mechanism, opening = plan_opening(guarantee, mechanism, share)
+        rehearse(trial, opening)
     if mechanism == "auto":
-        reserve(trial, items, rows=request.buys_rows)
+        reserve(trial, 1 if items is None else items, rows=request.buys_rows)
     elif mechanism == "adaptive":
         reserve_profile(trial, rows=request.buys_rows)
     elif mechanism in ("laplace", "gaussian", "sample-one"):
@@ -40,27 +63,47 @@ def plan_release(mechanism: str, guarantee: Guarantee, request: Request, items: 
     if guarantee.delta == 0.0 or mechanism in PURE or mechanism == "auto":
         ways.append(_pure_way(trial))
     if guarantee.delta > 0.0 and mechanism not in PURE:
-        coordinates = items if mechanism == "gaussian" else round_coordinates(items)
-        ways.append(_gaussian_way(trial, coordinates))
+        ways.append(_gaussian_way(trial, mechanism, items))
     return Plan(tuple(ways), frozenset(event.purpose for event in trial.reserved))
 
 
 def _pure_way(trial: Spending) -> Cost:
-    """All looks that may take place, and a finish that brings the sum of all epsilons to the whole."""
-    whole, square = trial.guarantee.epsilon, float(Fraction(trial.guarantee.epsilon) ** 2 * ROUNDED)
-    looks = cost_of(trial.reserved, trial.guarantee, {event.purpose for event in trial.reserved}).looks_squared
-    return Cost(whole, trial.guarantee.delta, whole, whole, square, looks)
+    """The opening, all looks that may take place, and a finish that brings the sum of all epsilons to what is left."""
+    opening, looks = _known(trial)
+    whole = trial.remaining_epsilon()
+    return Cost(
+        trial.guarantee.epsilon,
+        trial.guarantee.delta,
+        pure=whole,
+        finish=whole,
+        finish_squared=float(Fraction(whole) ** 2 * ROUNDED),
+        looks_squared=looks.looks_squared,
+        mu_squared=opening.mu_squared,
+        dimension=opening.dimension,
+        outright=opening.outright,
+    )
 
 
-def _gaussian_way(trial: Spending, coordinates: int) -> Cost:
-    """All looks that may take place, and Gaussian rounds that divide what all of them together leave."""
-    looks = cost_of(trial.reserved, trial.guarantee, {event.purpose for event in trial.reserved})
-    mu_squared = float(Fraction(trial.remaining_mu(coordinates)) ** 2 * ROUNDED)
+def _gaussian_way(trial: Spending, mechanism: str, items: int | None) -> Cost:
+    """The opening, all looks that may take place, and Gaussian rounds that divide what all of them together leave."""
+    opening, looks = _known(trial)
+    # How many items are found is not known yet: the fewest leave the most, and the most have the most coordinates.
+    fewest, most = (1, MOST_COORDINATES) if items is None else (items, items)
+    if mechanism != "gaussian":
+        fewest, most = round_coordinates(fewest), round_coordinates(most)
+    rounds = Fraction(trial.remaining_mu(fewest)) ** 2
     return Cost(
         trial.guarantee.epsilon,
         trial.guarantee.delta,
         pure=looks.pure,
         looks_squared=looks.looks_squared,
-        mu_squared=mu_squared,
-        dimension=coordinates,
+        mu_squared=float((Fraction(opening.mu_squared) + rounds) * ROUNDED),
+        dimension=opening.dimension + most,
+        outright=opening.outright,
     )
+
+
+def _known(trial: Spending) -> tuple[Cost, Cost]:
+    """What the opening costs, and what the looks may."""
+    looks = cost_of(trial.reserved, trial.guarantee, {event.purpose for event in trial.reserved})
+    return cost_of(trial.events, trial.guarantee), looks

@@ -9,10 +9,11 @@ from ..privacy import Spending
 from ..tables import ROW_LIMIT, Counts
 from .auto import adaptive, auto
 from .baselines import gaussian, laplace, sample_one
+from .discovery import Finish
 from .estimate import Estimate
 from .request import Request
 
-__all__ = ["MECHANISMS", "PURE", "Mechanism", "check_mechanism"]
+__all__ = ["MECHANISMS", "PURE", "Mechanism", "check_mechanism", "finish_of"]
 
 Mechanism = Callable[[Counts, Spending, Request], Estimate]
 
@@ -30,6 +31,11 @@ mechanism that *chooses* Laplace noise on the word of noisy values cannot: the p
 done.)"""
 
 MOST_ROUNDS = 12
+
+
+def finish_of(mechanism: str) -> Finish:
+    """What a mechanism may draw last, where there is a delta: what a discovery before it must leave room for."""
+    return "pure" if mechanism in PURE else "either" if mechanism == "auto" else "gaussian"
 
 
 def check_mechanism(

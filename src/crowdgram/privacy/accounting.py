@@ -2,20 +2,21 @@
 
 Rounds may be chosen from the outcomes of earlier ones (adaptive composition). Gaussian events add in mu^2,
 pure ones (discrete Laplace, choices of bounded range) through their privacy losses, and both join in one sum;
-see docs/proofs/accounting.md. Everything is rounded to the side that overstates what was spent.
+a threshold adds its delta. See docs/proofs/accounting.md. Everything is rounded to the side that overstates
+what was spent.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from crowdgram.errors import InvalidArgument, PrivacyViolation
-from crowdgram.privacy.events import Event, GaussianEvent, SelectionEvent
+from crowdgram.privacy.events import Event, GaussianEvent, SelectionEvent, ThresholdEvent
 from crowdgram.privacy.gaussian import gaussian_delta, gaussian_deltas, gaussian_epsilon, gaussian_mu
 from crowdgram.privacy.guarantee import Guarantee
 from crowdgram.privacy.losses import GridLoss, PureEvent, compose_losses, float_up, pure_epsilon
@@ -50,13 +51,13 @@ ROOM_FOR_SHARES = 2.0**-40
 def delta_spent(events: Iterable[Event], epsilon: float) -> float:
     """The delta for which all events together are (epsilon, delta)-differentially private.
 
-    Formula: e^H sum_i m_i delta_mu(epsilon - 2H - l_i), where mu^2 = sum of gaussian_event_mu^2, H = ETA
-    times the sum of the dimensions of Gaussian events, and m_i, l_i are the masses and losses of the pure
-    events together (one mass 1 at loss 0 if there are none). 0 if there are only pure events and their
-    epsilons add to at most `epsilon`.
+    Formula: D + e^H sum_i m_i delta_mu(epsilon - 2H - l_i), where D is the sum of the deltas of thresholds, mu^2 =
+    sum of gaussian_event_mu^2, H = ETA times the sum of the dimensions of Gaussian events, and m_i, l_i are the
+    masses and losses of the pure events together (one mass 1 at loss 0 if there are none). D alone if there are no
+    Gaussian events and the epsilons of the pure ones add to at most `epsilon`.
 
     Guarantee: for the unit and adjacency whose sensitivities the events hold; adaptive; rounded up.
-    Reference: docs/proofs/accounting.md, Theorem 4.
+    Reference: docs/proofs/accounting.md, Theorem 4; docs/proofs/discovery.md, Theorem 1.
     """
     _check_epsilon(epsilon)
     return _Spent.of(events).delta(epsilon)
@@ -66,7 +67,7 @@ def epsilon_spent(events: Iterable[Event], delta: float) -> float:
     """The epsilon for which all events together are (epsilon, delta)-differentially private.
 
     Formula: the smallest epsilon with delta_spent(events, epsilon) <= delta. For delta = 0 that is the exact
-    sum of the epsilons of pure events, and infinite if there are Gaussian ones.
+    sum of the epsilons of pure events, and infinite if there are Gaussian ones or thresholds.
 
     Guarantee: as for `delta_spent`, through which the value is re-checked before it is returned; rounded up.
     """
@@ -79,6 +80,8 @@ def epsilon_spent(events: Iterable[Event], delta: float) -> float:
         while start < 1e12 and spent.delta(start) > delta:
             start *= 2.0
         return _least(lambda epsilon: spent.delta(epsilon) <= delta, start)
+    if spent.thresholds > Fraction(delta):
+        return math.inf
     simple = float_up(spent.pure)
     if delta == 0.0 or not math.isfinite(simple):
         return simple
@@ -148,8 +151,8 @@ def laplace_scale(sensitivity: int, epsilon: float) -> float:
 def remaining_mu(guarantee: Guarantee, events: Iterable[Event], dimension: int) -> float:
     """The mu left for further Gaussian events of `dimension` coordinates in all; 0 if nothing is left.
 
-    Formula: the largest mu such that e^H sum_i m_i delta_M(epsilon - 2H - l_i) <= delta, M^2 = mu^2 + the
-    earlier mu^2, with H and the sum as in `delta_spent`, less one part in 10^12.
+    Formula: the largest mu such that D + e^H sum_i m_i delta_M(epsilon - 2H - l_i) <= delta, M^2 = mu^2 + the
+    earlier mu^2, with D, H and the sum as in `delta_spent`, less one part in 10^12.
 
     Guarantee: further Gaussian events whose exact squares of gaussian_event_mu add to at most mu^2, and whose
     dimensions add to at most `dimension`, keep the guarantee together with `events`: the value is re-checked
@@ -213,18 +216,29 @@ def selection_epsilon(guarantee: Guarantee, events: Iterable[Event], changed: in
     return low * math.sqrt(share)
 
 
-def remaining_epsilon(guarantee: Guarantee, events: Iterable[Event]) -> float:
+def remaining_epsilon(guarantee: Guarantee, events: Iterable[Event], delta: float = 0.0) -> float:
     """The epsilon left for one further pure event, by simple subtraction; 0 if nothing is left.
 
-    Formula: guarantee.epsilon - sum of the epsilons of `events`, exact, rounded down to a double.
-    Guarantee: a further event of this epsilon keeps (guarantee.epsilon, 0), adaptively chosen.
+    Formula: guarantee.epsilon - e - sum of the epsilons of the pure ones of `events`, exact, rounded down to a double,
+    where e = 0 if there are no Gaussian events, and else the smallest e with e^H delta_mu(e - 2H) <= `delta`.
+
+    Guarantee: a further event of this epsilon keeps (guarantee.epsilon, delta), adaptively chosen, if the Gaussian
+    events were the first; the deltas of thresholds are not part of `delta`. Reference: docs/proofs/accounting.md,
+    Theorem 6.
     """
     spent = _Spent.of(events)
-    if spent.gaussian:
-        raise InvalidArgument(
-            "events hold Gaussian noise, which has no epsilon to subtract; remaining_mu tells what it leaves."
-        )
     left = Fraction(guarantee.epsilon) - spent.pure
+    if spent.gaussian:
+        if not delta > 0.0:
+            raise InvalidArgument(
+                "events hold Gaussian noise, which has no epsilon to subtract without a delta; remaining_mu tells "
+                "what it leaves."
+            )
+        noise = spent.gaussian_only()
+        tail = _least(lambda epsilon: noise.delta(epsilon) <= delta, guarantee.epsilon)
+        if not math.isfinite(tail):
+            return 0.0
+        left -= Fraction(tail)
     return -float_up(-left) if left > 0 else 0.0
 
 
@@ -237,13 +251,15 @@ class _Spent:
     dimension: int
     pure: Fraction
     loss: GridLoss | None  # None: no pure events, or too many for any use
+    thresholds: Fraction  # the sum of their deltas
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> _Spent:
         events = tuple(events)
         gaussians = [event for event in events if isinstance(event, GaussianEvent)]
         pures = [event for event in events if isinstance(event, PureEvent)]
-        if len(gaussians) + len(pures) != len(events):
+        thresholds = [event for event in events if isinstance(event, ThresholdEvent)]
+        if len(gaussians) + len(pures) + len(thresholds) != len(events):
             raise InvalidArgument("events must hold the events of crowdgram.privacy only.")
         mus = [gaussian_event_mu(event) for event in gaussians]
         squared = sum((Fraction(mu) ** 2 for mu in mus), Fraction(0)) if all(map(math.isfinite, mus)) else None
@@ -253,14 +269,23 @@ class _Spent:
             dimension=sum(event.dimension for event in gaussians),
             pure=sum((pure_epsilon(event) for event in pures), Fraction(0)),
             loss=compose_losses(pures) if pures else None,
+            thresholds=sum((Fraction(event.delta) for event in thresholds), Fraction(0)),
         )
 
     def with_gaussian(self, mu: float, dimension: int) -> _Spent:
         """Together with further Gaussian events."""
         squared = None if self.mu_squared is None else self.mu_squared + Fraction(mu) ** 2
-        return _Spent(True, squared, self.dimension + dimension, self.pure, self.loss)
+        return replace(self, gaussian=True, mu_squared=squared, dimension=self.dimension + dimension)
+
+    def gaussian_only(self) -> _Spent:
+        """The Gaussian events by themselves."""
+        return replace(self, pure=Fraction(0), loss=None, thresholds=Fraction(0))
 
     def delta(self, epsilon: float) -> float:
+        noise = self._noise_delta(epsilon)
+        return min(float_up(Fraction(noise) + self.thresholds), 1.0) if self.thresholds else noise
+
+    def _noise_delta(self, epsilon: float) -> float:
         if not self.gaussian and self.pure <= Fraction(epsilon):
             return 0.0
         if self.mu_squared is None or (self.pure > 0 and self.loss is None):

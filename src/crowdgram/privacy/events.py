@@ -23,6 +23,7 @@ __all__ = [
     "LaplaceEvent",
     "SelectionEvent",
     "SparseLaplaceEvent",
+    "ThresholdEvent",
     "event_from_dict",
     "event_to_dict",
     "to_dp_event",
@@ -34,7 +35,8 @@ class GaussianEvent:
     """Independent discrete Gaussian noise on each coordinate of an integer vector.
 
     Formula: P[noise = z] proportional to exp(-z^2 / (2 sigma^2)) over the integers z, for `dimension`
-    coordinates. `sensitivity` bounds the l2 distance of the vectors of two neighbouring tables.
+    coordinates. `sensitivity` bounds the l2 distance of the vectors of two neighbouring tables. Where the
+    number of coordinates is private itself, `dimension` is a public bound on it.
     """
 
     purpose: str
@@ -132,7 +134,32 @@ class SparseLaplaceEvent:
             object.__setattr__(self, name, _positive_integer(name, getattr(self, name)))
 
 
-Event: TypeAlias = GaussianEvent | LaplaceEvent | ExponentialEvent | SelectionEvent | SparseLaplaceEvent
+@dataclass(frozen=True, slots=True)
+class ThresholdEvent:
+    """Coordinates that are not in the table are left out, and a threshold hides which ones are.
+
+    Formula: for neighbours T, T' with the coordinates I and I' in the table, P[a coordinate of I without I' passes
+    for T] + P[a coordinate of I' without I would pass for T, had it been there as zero] <= delta, and the same with T
+    and T' exchanged. The noise itself is an event of its own.
+
+    Guarantee: leaving out what is not there moves the outcome's distribution by at most `delta` in total variation,
+    so delta is added to that of all other events. Reference: docs/proofs/discovery.md, Theorem 1.
+    """
+
+    purpose: str
+    delta: float
+
+    def __post_init__(self) -> None:
+        _check_purpose(self.purpose)
+        delta = _positive("delta", self.delta)
+        if delta >= 1.0:
+            raise InvalidArgument(f"delta is {self.delta!r}; a threshold's delta must be below 1.")
+        object.__setattr__(self, "delta", delta)
+
+
+Event: TypeAlias = (
+    GaussianEvent | LaplaceEvent | ExponentialEvent | SelectionEvent | SparseLaplaceEvent | ThresholdEvent
+)
 
 _KINDS: dict[str, type[Event]] = {
     "gaussian": GaussianEvent,
@@ -140,6 +167,7 @@ _KINDS: dict[str, type[Event]] = {
     "exponential": ExponentialEvent,
     "selection": SelectionEvent,
     "sparse-laplace": SparseLaplaceEvent,
+    "threshold": ThresholdEvent,
 }
 
 
@@ -166,8 +194,11 @@ def event_from_dict(values: Mapping[str, Any]) -> Event:
     return cls(**{name: values[name] for name in needed})
 
 
-def to_dp_event(events: Iterable[Event]) -> DpEvent:
+def to_dp_event(events: Iterable[Event], *, without_thresholds: bool = False) -> DpEvent:
     """The same events in dp_accounting's language, so that its accountants can be asked too.
+
+    dp_accounting has no event that is a chance delta and nothing else, so a ThresholdEvent is refused, unless the
+    caller takes it upon itself to add its delta (`without_thresholds`).
 
     Formula: a Gaussian event becomes a continuous one of noise multiplier sqrt(sigma^2 - 4) / sensitivity, a
     Laplace event one of noise multiplier scale / sensitivity, a choice of bounded range epsilon becomes
@@ -202,6 +233,12 @@ def to_dp_event(events: Iterable[Event]) -> DpEvent:
             case SparseLaplaceEvent():
                 one = dp_accounting.LaplaceDpEvent(event.scale / event.sensitivity * (1.0 - 2.0**-50))
                 translated.append(dp_accounting.SelfComposedDpEvent(one, event.changed))
+            case ThresholdEvent():
+                if not without_thresholds:
+                    raise InvalidArgument(
+                        f"a threshold with delta={event.delta:g} is among the events, and dp_accounting has no event "
+                        "for it. Use without_thresholds=True, and add this delta to that of the accountant."
+                    )
     return dp_accounting.ComposedDpEvent(translated)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from crowdgram.errors import InvalidArgument, PrivacyViolation
 from crowdgram.privacy.accounting import ETA, gaussian_event_mu
-from crowdgram.privacy.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from crowdgram.privacy.events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, ThresholdEvent
 from crowdgram.privacy.gaussian import gaussian_deltas, gaussian_epsilon, gaussian_mu
 from crowdgram.privacy.guarantee import Guarantee
 from crowdgram.privacy.losses import float_up, pure_epsilon
@@ -126,7 +126,7 @@ def cost_of(events: Iterable[Event], guarantee: Guarantee, looks: Collection[str
 
     Formula: sums over events, in exact rationals, rounded up to doubles.
     """
-    pure = finish = finish_squared = looks_squared = mu_squared = Fraction(0)
+    pure = finish = finish_squared = looks_squared = mu_squared = outright = Fraction(0)
     dimension = 0
     for event in events:
         if isinstance(event, GaussianEvent):
@@ -140,6 +140,8 @@ def cost_of(events: Iterable[Event], guarantee: Guarantee, looks: Collection[str
             else:
                 finish += epsilon
                 finish_squared += epsilon**2
+        elif isinstance(event, ThresholdEvent):
+            outright += Fraction(event.delta)
         else:
             raise InvalidArgument(f"{type(event).__name__} has no cost of its own: use opaque_cost.")
     return Cost(
@@ -151,6 +153,7 @@ def cost_of(events: Iterable[Event], guarantee: Guarantee, looks: Collection[str
         float_up(looks_squared),
         float_up(mu_squared),
         dimension,
+        float_up(outright),
     )
 
 

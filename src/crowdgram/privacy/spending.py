@@ -5,14 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyViolation
 from . import accounting, noise
-from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, SelectionEvent, SparseLaplaceEvent
+from .events import (
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    SelectionEvent,
+    SparseLaplaceEvent,
+    ThresholdEvent,
+)
 from .guarantee import Adjacency, Guarantee
+from .losses import PureEvent, pure_epsilon
 
 __all__ = ["Spending"]
 
@@ -39,6 +49,8 @@ class Spending:
         self._events: list[Event] = []
         self._reserved: dict[str, LaplaceEvent] = {}
         self._finish: tuple[Guarantee, int] | None = None
+        self._opening = 0
+        self._pure_delta = 0.0
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -53,17 +65,44 @@ class Spending:
         """Set a Laplace event aside, by public values, before the table is looked at.
 
         Whether it takes place, and with how much of its epsilon, may then depend on noisy outcomes: Gaussian rounds
-        are given what is left when all of what was reserved is spent (docs/proofs/accounting.md, Theorem 4).
+        are given what is left when all of what was reserved is spent (docs/proofs/accounting.md, Theorem 4). What is
+        reserved already stays so when less is asked for: after an opening, only what is fixed by public values counts.
         """
-        if self._events:
+        if len(self._events) > self._opening:
             raise PrivacyViolation(
                 f"{purpose!r} is reserved after the table was looked at: reserve before the first event."
             )
-        self._reserved[purpose] = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), 1)
+        wanted = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), 1)
+        if not self._within(wanted, self._reserved.setdefault(purpose, wanted)):
+            raise PrivacyViolation(f"{purpose!r} is reserved again, for more than before.")
+
+    def end_opening(self, *, pure_delta: float) -> None:
+        """Say that all events so far were fixed by public values: reserves may still follow.
+
+        `pure_delta`: the part of delta that is for paths which finish purely after Gaussian events of the opening;
+        Gaussian rounds do without it (docs/proofs/accounting.md, Theorem 6).
+        """
+        if self._reserved or self._opening or self._finish is not None or not 0.0 <= pure_delta < 1.0:
+            raise PrivacyViolation("an opening ends once, before all else, with a pure_delta from 0 to below 1.")
+        self._opening, self._pure_delta = len(self._events), pure_delta
+
+    def threshold(self, purpose: str, *, delta: float) -> float:
+        """Record a threshold that may fail with chance `delta`; what of it each user whose rows change may use.
+
+        One user's items come or go under add-remove. Under replace one's go and another's come: each has half.
+        """
+        if self._reserved or self._opening or self._finish is not None:
+            raise PrivacyViolation(f"{purpose!r}: a threshold is part of an opening.")
+        self._spend(ThresholdEvent(purpose, delta))
+        return delta if self.guarantee.adjacency is Adjacency.ADD_REMOVE else delta / 2
 
     def laplace_scale(self, bound: int, epsilon: float) -> float:
         """The scale that `laplace` would use."""
         return accounting.laplace_scale(self._l1(bound), epsilon)
+
+    def gaussian_sigma(self, bound: int, mu: float, *, non_negative: bool = False) -> float:
+        """The sigma that `gaussian` would use."""
+        return accounting.gaussian_sigma(self._l2(bound, non_negative), mu)
 
     def laplace(self, purpose: str, sums: Integers, *, bound: int, epsilon: float) -> tuple[Integers, LaplaceEvent]:
         """Add discrete Laplace noise to sums of vectors of l1 norm at most `bound`, for `epsilon`."""
@@ -79,10 +118,17 @@ class Spending:
         bound: int,
         mu: float,
         non_negative: bool = False,
+        dimension: int | None = None,
     ) -> tuple[Integers, GaussianEvent]:
-        """Add discrete Gaussian noise to sums of vectors of l2 norm at most `bound`, for `mu`."""
+        """Add discrete Gaussian noise to sums of vectors of l2 norm at most `bound`, for `mu`.
+
+        `dimension`: a public bound on the number of sums, where that number is private.
+        """
+        if dimension is not None and len(sums) > dimension:
+            raise PrivacyViolation(f"{purpose!r} has more coordinates than its public bound {dimension}.")
         sensitivity = self._l2(bound, non_negative)
-        event = GaussianEvent(purpose, sensitivity, accounting.gaussian_sigma(sensitivity, mu), max(len(sums), 1))
+        sigma = self.gaussian_sigma(bound, mu, non_negative=non_negative)
+        event = GaussianEvent(purpose, sensitivity, sigma, dimension or max(len(sums), 1))
         self._spend(event)
         return noise.add_discrete_gaussian(sums, event.sigma), event
 
@@ -146,6 +192,8 @@ class Spending:
         """
         if self._finish is not None or self._reserved:
             raise PrivacyViolation("a budget is finished once, and not after events were reserved.")
+        if not all(isinstance(event, PureEvent) for event in self._events):
+            raise PrivacyViolation("a budget is finished after a pure start only.")
         left = accounting.remaining_epsilon(self.guarantee, self._events)
         if left <= 0.0:
             raise PrivacyViolation("nothing is left of epsilon to finish with.")
@@ -168,11 +216,11 @@ class Spending:
 
     def remaining_mu(self, dimension: int) -> float:
         """What is left for Gaussian noise on `dimension` coordinates in all."""
-        return accounting.remaining_mu(self.guarantee, self._committed(), dimension)
+        return accounting.remaining_mu(self._for_rounds(), self._committed(), dimension)
 
     def remaining_epsilon(self) -> float:
         """What is left for one more pure event."""
-        return accounting.remaining_epsilon(self.guarantee, self._events)
+        return accounting.remaining_epsilon(self.guarantee, self._events, self._pure_delta)
 
     def settled(self) -> Guarantee:
         """The guarantee, after it was recomputed from the recorded events. Raises if it does not hold."""
@@ -181,24 +229,38 @@ class Spending:
 
     def _spend(self, event: Event) -> None:
         reserved = self._reserved.get(event.purpose)
-        if reserved is not None and not (
-            isinstance(event, LaplaceEvent)
-            and event.sensitivity == reserved.sensitivity
-            and event.scale >= reserved.scale
-            and event.purpose not in {past.purpose for past in self._events}
-        ):
-            raise PrivacyViolation(f"{event.purpose!r} would spend more than was reserved for it.")
+        if reserved is not None:
+            again = event.purpose in {past.purpose for past in self._events}
+            if again or not (isinstance(event, LaplaceEvent) and self._within(event, reserved)):
+                raise PrivacyViolation(f"{event.purpose!r} would spend more than was reserved for it.")
+        elif self._opening and isinstance(event, PureEvent):
+            # Not on the list, so it is part of a pure finish, and that has its limit.
+            left = self.remaining_epsilon() if self._pure_delta else 0.0
+            if pure_epsilon(event) > Fraction(left):
+                raise PrivacyViolation(f"{event.purpose!r} would spend more than a pure finish may after the opening.")
         if self._finish is not None:
             rest, since = self._finish
             accounting.check([*self._events[since:], event], rest)
-        past = self._committed() if isinstance(event, GaussianEvent) else self._events
-        accounting.check([*past, event], self.guarantee)
+        if isinstance(event, GaussianEvent):
+            accounting.check([*self._committed(), event], self._for_rounds())
+        else:
+            accounting.check([*self._events, event], self.guarantee)
         self._events.append(event)
+
+    def _for_rounds(self) -> Guarantee:
+        """What Gaussian rounds must keep: all but the part of delta that is for the other way to go on."""
+        if not self._pure_delta:
+            return self.guarantee
+        return replace(self.guarantee, delta=max(math.nextafter(self.guarantee.delta - self._pure_delta, 0.0), 0.0))
 
     def _finishing(self) -> tuple[Guarantee, int]:
         if self._finish is None:
             raise PrivacyViolation("call finish() first: it says what is left.")
         return self._finish
+
+    @staticmethod
+    def _within(event: LaplaceEvent, reserved: LaplaceEvent) -> bool:
+        return event.sensitivity == reserved.sensitivity and event.scale >= reserved.scale
 
     def _committed(self) -> list[Event]:
         """What Gaussian rounds must reckon with: all that was reserved, and all else that took place."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from .budgets import largest_epsilon, recover
 from .files import load, save, write_csv, write_whole
+from .grouped import GroupedRelease
 from .pipeline import release
-from .release import ItemEstimate, Release
+from .release import ItemEstimate, Other, Release
 
 __all__ = [
+    "GroupedRelease",
     "ItemEstimate",
+    "Other",
     "Release",
     "largest_epsilon",
     "load",

@@ -10,6 +10,7 @@ from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
 from ..mechanisms import PURE, Request, plan_release
 from ..privacy import Guarantee, Ledger, check_label
 from .files import parse, to_text
+from .grouped import GroupedRelease
 from .release import Release
 
 __all__ = ["LedgerLike", "charged", "largest_epsilon", "opened", "recover", "stored", "would_fit"]
@@ -21,6 +22,9 @@ LEAST_EPSILON = 1e-3
 
 BYTES_FOR_ITEM = 600
 """Room that a stored release takes for an item at most, with its journal; names of items come on top."""
+
+FOUND_ITEMS = 2**16
+"""As many items get room where nobody knows how many will be found."""
 
 
 def opened(ledger: object, label: object, guarantee: Guarantee) -> Ledger | None:
@@ -38,10 +42,20 @@ def opened(ledger: object, label: object, guarantee: Guarantee) -> Ledger | None
 
 
 def charged(
-    ledger: Ledger, guarantee: Guarantee, mechanism: str, request: Request, items: int, *, label: str = ""
+    ledger: Ledger,
+    guarantee: Guarantee,
+    mechanism: str,
+    request: Request,
+    items: int | None,
+    share: float | None = None,
+    *,
+    label: str = "",
 ) -> int:
-    """Charge a release before it reads a row; its number. A refusal says what is left and what would fit."""
-    plan = plan_release(mechanism, guarantee, request, items)
+    """Charge a release before it reads a row; its number. A refusal says what is left and what would fit.
+
+    items: how many there are; None where they are found, for `share` of the budget.
+    """
+    plan = plan_release(mechanism, guarantee, request, items, share)
     try:
         return ledger.charge(
             plan,
@@ -49,14 +63,14 @@ def charged(
             mechanism=mechanism,
             weight=request.weight,
             label=label,
-            room=BYTES_FOR_ITEM * items,
+            room=BYTES_FOR_ITEM * (FOUND_ITEMS if items is None else items),
         )
     except BudgetExceeded as error:
         refusal = str(error)
-    raise BudgetExceeded(f"{refusal} {would_fit(ledger, guarantee, mechanism, request, items)}")
+    raise BudgetExceeded(f"{refusal} {would_fit(ledger, guarantee, mechanism, request, items, share)}")
 
 
-def stored(ledger: Ledger, number: int, release: Release) -> None:
+def stored(ledger: Ledger, number: int, release: Release | GroupedRelease) -> None:
     """Store a finished release in its ledger, before anyone sees it."""
     try:
         ledger.settle(number, release.events, to_text(release))
@@ -66,15 +80,22 @@ def stored(ledger: Ledger, number: int, release: Release) -> None:
     raise LedgerFailure(f"{reason} Release {number} stays charged; as it could not be stored, it is not shown.")
 
 
-def would_fit(ledger: Ledger, guarantee: Guarantee, mechanism: str, request: Request, items: int) -> str:
+def would_fit(
+    ledger: Ledger,
+    guarantee: Guarantee,
+    mechanism: str,
+    request: Request,
+    items: int | None,
+    share: float | None = None,
+) -> str:
     """What could be asked for instead, in one plain sentence."""
-    others = [] if mechanism in PURE else [("laplace", 0.0)]
+    others = [] if mechanism in PURE else [("laplace", 0.0 if items is not None else guarantee.delta)]
     if mechanism == "auto" and guarantee.delta > 0.0:
         others.insert(0, ("adaptive", guarantee.delta))
     found = []
     for name, delta in [(mechanism, guarantee.delta), *others]:
         one = replace(request, rounds=None) if name == "laplace" else request
-        epsilon = largest_epsilon(ledger, replace(guarantee, delta=delta), name, one, items)
+        epsilon = largest_epsilon(ledger, replace(guarantee, delta=delta), name, one, items, share)
         if epsilon:
             found.append(f"epsilon={epsilon:g} with mechanism={name!r} and delta={delta:g}")
     if not found:
@@ -82,12 +103,19 @@ def would_fit(ledger: Ledger, guarantee: Guarantee, mechanism: str, request: Req
     return f"What would fit: {', or '.join(found)}."
 
 
-def largest_epsilon(ledger: Ledger, guarantee: Guarantee, mechanism: str, request: Request, items: int) -> float:
+def largest_epsilon(
+    ledger: Ledger,
+    guarantee: Guarantee,
+    mechanism: str,
+    request: Request,
+    items: int | None,
+    share: float | None = None,
+) -> float:
     """The largest epsilon, to three digits, of a release like this that the ledger has left; 0 if there is none."""
 
     def fits(epsilon: float) -> bool:
         one = replace(guarantee, epsilon=epsilon)
-        return left(plan_release(mechanism, one, request, items))
+        return left(plan_release(mechanism, one, request, items, share))
 
     left = ledger.fitting()
     low, high = LEAST_EPSILON, ledger.budget.epsilon
@@ -103,7 +131,7 @@ def largest_epsilon(ledger: Ledger, guarantee: Guarantee, mechanism: str, reques
     return shorter if shorter >= LEAST_EPSILON and fits(shorter) else low
 
 
-def recover(ledger: LedgerLike, number: int | None = None) -> Release:
+def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedRelease:
     """A finished release from its ledger: the last, or the one of this number. It costs nothing: it was paid for."""
     found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     return parse(found.document(number), str(found.path))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingDependency
-from .release import Item, Release
+from .release import Release, label
 from .text import printable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _SHOWN_IN_HTML = 20
 
 
 def plot(
-    release: Release, n: int, truth: Mapping[Item, float] | None, ax: matplotlib.axes.Axes | None
+    release: Release, n: int, truth: Mapping[Any, float] | None, ax: matplotlib.axes.Axes | None
 ) -> matplotlib.axes.Axes:
     """Bars with intervals for the n most probable items; dots for `truth`."""
     try:
@@ -54,7 +54,7 @@ def plot(
             ms=3.5,
             label="truth (public here)",
         )
-    ax.set_yticks(places, [_label(str(one.item)) for one in shown])
+    ax.set_yticks(places, [_label(label(one.item)) for one in shown])
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel("probability")
@@ -71,22 +71,30 @@ def to_html(release: Release) -> str:
     shown = release.top(_SHOWN_IN_HTML)
     widest = max((one.upper for one in shown), default=1.0) or 1.0
     rows = "".join(
-        f"<tr><td style='text-align:left'>{html.escape(printable(_short(str(one.item))))}</td>"
+        f"<tr><td style='text-align:left'>{html.escape(printable(_short(label(one.item))))}</td>"
         f"<td>{one.probability:.4f}</td><td>{one.lower:.4f} to {one.upper:.4f}</td><td style='text-align:left'>"
         "<div style='background:#9ecae1;height:0.9em;"
         f"width:{160 * one.probability / widest:.0f}px'></div></td></tr>"
         for one in shown
     )
+    about = release.about_items()
+    items = f"<p>{html.escape(about)}</p>" if about else ""
     more = f"<p>and {len(release) - len(shown)} more items</p>" if len(release) > len(shown) else ""
     return (
         f"<div><p><b>{html.escape(_question(release))}</b>, released by {html.escape(printable(release.mechanism))}. "
-        f"{html.escape(printable(release.guarantee.sentence()))}</p><table><thead><tr><th>item</th><th>probability</th>"
-        f"<th>{release.confidence:.0%} interval</th><th></th></tr></thead><tbody>{rows}</tbody></table>{more}</div>"
+        f"{html.escape(printable(release.guarantee.sentence()))}</p><table><thead><tr>"
+        f"<th>{html.escape(printable(_heading(release)))}</th>"
+        f"<th>probability</th><th>{release.confidence:.0%} interval</th><th></th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>{more}{items}</div>"
     )
 
 
 def _question(release: Release) -> str:
     return "Share of all rows by item" if release.weight == "rows" else "Average user's share by item"
+
+
+def _heading(release: Release) -> str:
+    return ", ".join(release.item_columns) if len(release.item_columns) > 1 else "item"
 
 
 def _label(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
 import uuid
@@ -13,13 +14,24 @@ import numpy as np
 
 from ..errors import CrowdgramError, InvalidArgument, UnreadableSource, UnwritableTarget
 from ..privacy import Guarantee, event_from_dict, event_to_dict
-from .release import Release
+from .grouped import GroupedRelease
+from .release import Item, Other, Release
 from .text import guarded_cell
 
 __all__ = ["SCHEMA_VERSION", "load", "parse", "save", "to_document", "to_text", "write_csv", "write_whole"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`."""
 _ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
+_OPTIONAL = ("sampling_errors", "measured", "other_errors")
+_KINDS: dict[str, type] = {
+    "boolean": bool,
+    "integer": int,
+    "string": str,
+    "timestamp": datetime.datetime,
+    "date": datetime.date,
+    "uuid": uuid.UUID,
+}
 
 
 def to_document(release: Release) -> dict[str, Any]:
@@ -35,24 +47,75 @@ def to_document(release: Release) -> dict[str, Any]:
         "versions": dict(release.versions),
         "confidence": release.confidence,
         "predicted_l1_error": release.predicted_l1_error,
-        "items": list(release.items),
+        "item_columns": list(release.item_columns),
+        "item_kinds": _kinds(release),
+        "items": [_written(item) for item in release.items],
         **{name: getattr(release, name).tolist() for name in _ARRAYS},
-        "sampling_errors": None if release.sampling_errors is None else release.sampling_errors.tolist(),
+        **{name: None if (found := getattr(release, name)) is None else found.tolist() for name in _OPTIONAL},
     }
 
 
-def to_text(release: Release) -> str:
-    """The content of the file that `save` writes."""
-    return json.dumps(to_document(release), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+def _kinds(release: Release) -> list[str]:
+    """What the values of each item column are, by their Python types; "string" where only the other item is there."""
+    rows = release.items if len(release.item_columns) > 1 else [(item,) for item in release.items]
+    found = []
+    for column in zip(*rows, strict=True):
+        value = next((value for value in column if not isinstance(value, Other)), "")
+        found.append(next((kind for kind, python in _KINDS.items() if isinstance(value, python)), "string"))
+    return found
 
 
-def save(release: Release, path: str | os.PathLike[str]) -> None:
+def _written(item: Item) -> Any:
+    """An item as JSON: dates, timestamps and UUIDs as text, tuples as lists, the other item as {"other": its name}."""
+    if isinstance(item, tuple):
+        return [_written(value) for value in item]
+    if isinstance(item, Other):
+        return {"other": item.name}
+    if isinstance(item, datetime.date):
+        return item.isoformat()
+    return str(item) if isinstance(item, uuid.UUID) else item
+
+
+def _read_items(document: dict[str, Any], columns: tuple[str, ...]) -> tuple[Item, ...]:
+    kinds = document.get("item_kinds", [None])
+    if not isinstance(kinds, list) or len(kinds) != len(columns):
+        raise InvalidArgument("its item_kinds need one entry for each item column")
+    if len(columns) == 1:
+        return tuple(_read_value(value, kinds[0]) for value in document["items"])
+    rows = document["items"]
+    if not all(isinstance(row, list) and len(row) == len(columns) for row in rows):
+        raise InvalidArgument(f"its items need to be lists of {len(columns)} values")
+    return tuple(tuple(_read_value(v, k) for v, k in zip(row, kinds, strict=True)) for row in rows)
+
+
+def _read_value(value: Any, kind: str | None) -> Any:
+    if isinstance(value, dict):
+        if set(value) != {"other"} or not isinstance(value["other"], str):
+            raise InvalidArgument("an item that is an object needs to be {'other': its name}")
+        return Other(value["other"])
+    if kind in ("date", "timestamp", "uuid"):
+        if not isinstance(value, str):
+            raise InvalidArgument(f"its items need to be {kind}s in text")
+        return uuid.UUID(value) if kind == "uuid" else _KINDS[kind].fromisoformat(value)  # type: ignore[attr-defined]
+    if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, (int, str)):
+        raise InvalidArgument("its items need to be integers or strings, or of the kind that it states")
+    return value
+
+
+def to_text(release: Release | GroupedRelease) -> str:
+    """The content of the file that `save` writes. A grouped release is the joint one that it is made of, and a mark."""
+    joint = release.joint if isinstance(release, GroupedRelease) else release
+    document = {**to_document(joint), "grouped": isinstance(release, GroupedRelease)}
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def save(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
     """Write `release` to `path`."""
     write_whole(path, to_text(release))
 
 
-def write_csv(release: Release, path: str | os.PathLike[str]) -> None:
-    """Write the distribution as CSV, a line for each item, whole or not at all.
+def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
+    """Write the distribution as CSV, a line for each item (of each group), whole or not at all.
 
     A spreadsheet takes some texts for formulas: those have a quote before them (`guarded_cell`). JSON and frames hold
     names exactly.
@@ -72,7 +135,7 @@ def write_csv(release: Release, path: str | os.PathLike[str]) -> None:
     write_whole(path, target.getvalue())
 
 
-def load(path: str | os.PathLike[str]) -> Release:
+def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
     """Read a release, checking its schema version and its shape."""
     where = os.fspath(path)
     try:
@@ -84,7 +147,7 @@ def load(path: str | os.PathLike[str]) -> Release:
     return parse(text, where)
 
 
-def parse(text: str, where: str) -> Release:
+def parse(text: str, where: str) -> Release | GroupedRelease:
     """The release that `to_text` wrote; `where` it comes from is for errors."""
     try:
         document = json.loads(text)
@@ -93,7 +156,7 @@ def parse(text: str, where: str) -> Release:
     if not isinstance(document, dict) or document.get("schema") != "crowdgram-release":
         raise UnreadableSource(f"{where!r} is not a saved release: it has no schema 'crowdgram-release'.")
     version = document.get("schema_version")
-    if version != SCHEMA_VERSION:
+    if isinstance(version, (bool, float)) or version not in (1, SCHEMA_VERSION):
         newer = isinstance(version, int) and version > SCHEMA_VERSION
         step = (
             "Install a newer Crowdgram."
@@ -101,15 +164,17 @@ def parse(text: str, where: str) -> Release:
             else "Check that it is a file that 'crowdgram release' or Release.save wrote."
         )
         raise UnreadableSource(
-            f"{where!r} has schema version {version!r}; this Crowdgram reads version {SCHEMA_VERSION}. {step}"
+            f"{where!r} has schema version {version!r}; this Crowdgram reads versions 1 to {SCHEMA_VERSION}. {step}"
         )
     try:
+        columns = tuple(str(name) for name in document.get("item_columns", ["item"]))
         loaded = Release(
-            items=tuple(document["items"]),
+            items=_read_items(document, columns),
+            item_columns=columns,
             **{name: np.array(document[name], dtype=np.float64) for name in _ARRAYS},
             confidence=float(document["confidence"]),
             predicted_l1_error=float(document["predicted_l1_error"]),
-            sampling_errors=_optional_array(document["sampling_errors"]),
+            **{name: _optional_array(document.get(name)) for name in _OPTIONAL},
             guarantee=Guarantee.from_dict(document["guarantee"]),
             events=tuple(event_from_dict(event) for event in document["events"]),
             mechanism=str(document["mechanism"]),
@@ -118,7 +183,7 @@ def parse(text: str, where: str) -> Release:
             versions=dict(document["versions"]),
         )
         _check_shape(loaded)
-        return loaded
+        return GroupedRelease(loaded) if document.get("grouped") is True else loaded
     except KeyError as error:
         raise UnreadableSource(f"{where!r} is a damaged release: {error} is missing.") from None
     except (AttributeError, TypeError, ValueError, OverflowError, CrowdgramError) as error:
@@ -132,11 +197,17 @@ def _optional_array(values: Any) -> Any:
 def _check_shape(release: Release) -> None:
     if not release.items or len(set(release.items)) < len(release.items):
         raise InvalidArgument("its items need to be distinct, and at least one")
-    if not all(isinstance(item, (int, str)) and not isinstance(item, bool) for item in release.items):
-        raise InvalidArgument("its items need to be integers or strings")
-    for name in _ARRAYS if release.sampling_errors is None else (*_ARRAYS, "sampling_errors"):
-        values = getattr(release, name)
-        if values.ndim != 1 or not np.all(np.isfinite(values)) or np.any(values < 0):
+    values = [item if isinstance(item, tuple) else (item,) for item in release.items]
+    others = [any(isinstance(value, Other) for value in item) for item in values]
+    if others != sorted(others):
+        raise InvalidArgument("its other items need to be the last")
+    if not release.item_columns or len(set(release.item_columns)) < len(release.item_columns):
+        raise InvalidArgument("its item_columns need to be distinct, and at least one")
+    for name in (*_ARRAYS, *_OPTIONAL):
+        column = getattr(release, name)
+        if column is None:
+            continue
+        if column.ndim != 1 or not np.all(np.isfinite(column)) or (name != "measured" and np.any(column < 0)):
             raise InvalidArgument(f"its {name} need to be finite numbers of at least 0")
     if np.any(release.lower > release.probabilities + 1e-9) or np.any(release.upper < release.probabilities - 1e-9):
         raise InvalidArgument("its intervals need to hold its probabilities")

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..errors import InvalidArgument
-from ..mechanisms import CONFIDENCE, MECHANISMS, PURE, Request, check_mechanism, reserve
+from ..mechanisms import (
+    CONFIDENCE,
+    MECHANISMS,
+    PURE,
+    PURE_LEAST,
+    DiscoveryPlan,
+    Request,
+    check_mechanism,
+    discover,
+    plan_opening,
+    rehearse,
+    reserve,
+)
 from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending
 from .budgets import LedgerLike, charged, opened, stored
+from .grouped import GroupedRelease
+from .items import found_domain, missing_lists, named_items, public_domain, read_lists
 from .release import Release
 from .seal import sealed
+
+if TYPE_CHECKING:
+    from ..tables import Rows
 
 __all__ = ["release"]
 
@@ -23,19 +41,80 @@ MIN_MU = 1e-5
 """Below, all is noise, and some of it would not fit 64-bit integers."""
 
 Progress = Callable[[str], None]
+Column = str | Mapping[str, object]
+"""The name of a column, or a name for an expression."""
+Columns = Column | Sequence[Column]
 
 ALL_MECHANISMS = {**MECHANISMS, **PAPER_MECHANISMS}
 
 
+@overload
+def release(
+    table: object,
+    *,
+    user: str,
+    item: Columns,
+    epsilon: float,
+    delta: float = ...,
+    domain: object = ...,
+    count: str | None = ...,
+    where: object = ...,
+    by: None = ...,
+    groups: None = ...,
+    discovery_share: float | None = ...,
+    other: str | None = ...,
+    adjacency: Adjacency | Literal["add-remove", "replace"] = ...,
+    weight: Literal["rows", "users"] = ...,
+    mechanism: str = ...,
+    max_rows_per_user: int | None = ...,
+    rounds: int | None = ...,
+    constants: Literal["paper", "tight"] | None = ...,
+    alpha: float | None = ...,
+    ledger: LedgerLike | None = ...,
+    label: str = ...,
+    progress: Progress | None = ...,
+) -> Release: ...
+@overload
+def release(
+    table: object,
+    *,
+    user: str,
+    item: Columns,
+    epsilon: float,
+    delta: float = ...,
+    domain: object = ...,
+    count: str | None = ...,
+    where: object = ...,
+    by: Column,
+    groups: object = ...,
+    discovery_share: float | None = ...,
+    other: str | None = ...,
+    adjacency: Adjacency | Literal["add-remove", "replace"] = ...,
+    weight: Literal["rows", "users"] = ...,
+    mechanism: str = ...,
+    max_rows_per_user: int | None = ...,
+    rounds: int | None = ...,
+    constants: Literal["paper", "tight"] | None = ...,
+    alpha: float | None = ...,
+    ledger: LedgerLike | None = ...,
+    label: str = ...,
+    progress: Progress | None = ...,
+) -> GroupedRelease: ...
 @sealed
 def release(
     table: object,
     *,
     user: str,
-    item: str,
+    item: Columns,
     epsilon: float,
     delta: float = 0.0,
     domain: object = None,
+    count: str | None = None,
+    where: object = None,
+    by: Column | None = None,
+    groups: object = None,
+    discovery_share: float | None = None,
+    other: str | None = None,
     adjacency: Adjacency | Literal["add-remove", "replace"] = Adjacency.ADD_REMOVE,
     weight: Literal["rows", "users"] = "rows",
     mechanism: str = "auto",
@@ -46,14 +125,30 @@ def release(
     ledger: LedgerLike | None = None,
     label: str = "",
     progress: Progress | None = None,
-) -> Release:
+) -> Release | GroupedRelease:
     """Release the distribution over items of a table of (user, item) rows, under user-level differential privacy.
 
-    table: a path or glob of CSV, Parquet or JSON files; or a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
-    user, item: its columns, integers or strings. Rows with a null in either, and rows outside the domain, are dropped.
+    table: a path or glob of CSV, Parquet or JSON files; a `Database`, or its address; or a pandas, polars, pyarrow,
+        DuckDB, Spark or Ibis table.
+    user, item: its columns: integers, strings, dates, booleans or UUIDs. Rows with a null in either, and rows outside
+        the domain, are dropped. `item` may also map a name to an expression of one row, as in {"month":
+        "date_trunc('month', day)"}, or be a list of columns, for a joint distribution.
     epsilon, delta: the budget, all of it spent by this call.
     domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a
-    table.
+        table. For several item columns: a list of tuples, a file or table with these columns, or a mapping of each
+        column to a domain of its own, for all combinations. Or "discover", as where none is given: part of the budget,
+        which needs a delta, then buys the list of those items that enough users have.
+    count: a column of whole numbers that says how many rows a row stands for. A row whose count is missing, negative
+        or zero is dropped.
+    where: a filter before anything else, an expression of one row: SQL text, or an Ibis expression or function of the
+        table.
+    by, groups: one distribution for each group: a column (or a name with an expression), and the public list of its
+        values, or "discover", as where none is given. All groups together have the one guarantee; the result is a
+        `GroupedRelease`. If groups or items are discovered, pairs of both are; each group has its own "other".
+    discovery_share: the part of the budget (of mu^2) that discovery takes.
+    other: the name of the item for all rows outside the domain ("other" where items are discovered). With public lists
+        there is such an item only if it is named; rows outside are dropped otherwise. Rows outside a public list of
+        groups are always dropped.
     adjacency: "add-remove" hides whether a user is in the table at all; "replace" hides what a user's rows are.
     weight: "rows", the share of all rows; "users", the average user's distribution.
     mechanism: "auto" chooses by predicted error; "adaptive", "laplace", "gaussian" and "sample-one" are as they say;
@@ -61,7 +156,7 @@ def release(
     max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found
         privately, for a small part of the budget, where it is not given.
     rounds: how many rounds "adaptive" makes (and "auto", where it chooses them); as many as promise to pay where not
-    given.
+        given.
     constants, alpha: of "paper": "paper" (as published, the default) or "tight"; and the l1 error that is wanted. Where
         the published bound on the error does not apply there is an AccuracyWarning, from public and noisy values.
     ledger: the budget of the data set, as a path or a Ledger: the release is charged to it before a row is read,
@@ -75,33 +170,58 @@ def release(
     guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
     check_mechanism(mechanism, weight, delta, max_rows_per_user, rounds, known=ALL_MECHANISMS)
     check_paper(mechanism, delta, constants, alpha)
-    _check_affordable(guarantee, mechanism)
-    if mechanism in PURE:
+    _check_name(other)
+    grouped = by is not None
+    if not grouped and groups is not None:
+        raise InvalidArgument(f"groups={groups!r} is given without by. Say which column holds the groups.")
+    way, plan = mechanism, None
+    missing = missing_lists(domain, groups, grouped=grouped)
+    if missing:
+        _check_discovery(delta, mechanism, missing)
+        way, plan = _plan(guarantee, mechanism, discovery_share)
+    elif discovery_share is not None:
+        raise InvalidArgument(
+            f"discovery_share={discovery_share!r} has no meaning where a domain is given. Leave one of them out."
+        )
+    else:
+        _check_affordable(guarantee, mechanism)
+    if mechanism in PURE and plan is None:
         guarantee = replace(guarantee, delta=0.0)
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
     report = progress or (lambda _: None)
     budget = opened(ledger, label, guarantee)
 
-    from ..tables import count_rows, open_rows, read_domain
+    from ..tables import count_rows, open_rows
 
     report("opening the table")
-    rows = open_rows(table, user=user, item=item)
+    rows = open_rows(table, user=user, item=item, count=count, where=where, by=by)
     with rows.engine as engine:
-        items = read_domain(domain, rows.item_type, item=item)
+        lists = read_lists(rows, domain, groups, grouped=grouped)
         versions = _versions(engine.name)
         spending = Spending(guarantee)
         request = Request(weight, max_rows_per_user, rounds, report, constants, alpha)
+        items = public_domain(rows, lists, other=other is not None) if plan is None else None
         number = 0
         if budget is not None:
             report("charging the ledger")
-            number = charged(budget, guarantee, mechanism, request, len(items), label=label)
+            size = None if items is None else len(items)
+            number = charged(budget, guarantee, mechanism, request, size, discovery_share, label=label)
         report("counting rows by user and item")
+        if items is None:
+            assert plan is not None
+            find = partial(_discovered, spending=spending, plan=plan, report=report)
+            rows, items = found_domain(rows, lists, find, other=other is not None)
+            if way == "auto":
+                # By public values: how many items were found must not decide what is set aside.
+                reserve(spending, items=1, rows=request.buys_rows)
+            report("counting rows of the items that were found")
         counts = count_rows(rows, items)
-        estimate = ALL_MECHANISMS[mechanism](counts, spending, request)
+        estimate = ALL_MECHANISMS[way](counts, spending, request)
         report("checking the guarantee")
-        made = Release(
-            items=items.items,
+        joint = Release(
+            items=named_items(items, other or "other"),
+            item_columns=rows.names,
             probabilities=estimate.probabilities,
             standard_errors=estimate.standard_errors,
             lower=estimate.lower,
@@ -113,13 +233,67 @@ def release(
             events=spending.events,
             mechanism=mechanism,
             weight=weight,
-            parameters={"items": len(items), **estimate.parameters},
+            parameters={
+                "items": len(items),
+                **({} if plan is None else {"discovery_share": plan.share}),
+                **estimate.parameters,
+            },
             versions=versions,
+            measured=estimate.measured,
+            other_errors=estimate.other_errors,
         )
+        made = GroupedRelease(joint) if grouped else joint
         if budget is not None:
             report("storing the release in the ledger")
             stored(budget, number, made)
         return made
+
+
+def _discovered(rows: Rows, spending: Spending, plan: DiscoveryPlan, report: Progress) -> list[Any]:
+    """Find the items of tallied rows, and close the opening of the release."""
+    report("finding the items: no list is given, so part of the budget buys it")
+    found = discover(rows, spending, plan)
+    spending.end_opening(pure_delta=plan.pure_delta)
+    return found
+
+
+def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[str, DiscoveryPlan]:
+    """What discovery may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
+    _check_affordable(guarantee, "laplace")
+    way, plan = plan_opening(guarantee, mechanism, share)
+    trial = Spending(guarantee)
+    rehearse(trial, plan)
+    if way in PURE:
+        enough = trial.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
+    else:
+        reserve(trial, items=1)
+        enough = trial.remaining_mu(1) >= MIN_MU
+    if plan.mu < MIN_MU or not enough:
+        raise InvalidArgument(
+            f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: discovery_share={plan.share:g} leaves nothing "
+            f"for mechanism={mechanism!r}. Give a larger epsilon or delta, another share, or a public domain."
+        )
+    return way, plan
+
+
+def _check_discovery(delta: float, mechanism: str, missing: Sequence[str]) -> None:
+    """Refuse, before any row is read, to find items where that cannot be paid for, or what follows cannot be."""
+    lists = " and no ".join(missing)
+    if delta == 0:
+        raise InvalidArgument(
+            f"no {lists} given, and with delta=0 the items cannot be found in the table: that needs a small chance "
+            "delta. Give a delta such as 1e-6, or a public list."
+        )
+    if mechanism in PAPER_MECHANISMS:
+        raise InvalidArgument(
+            f"no {lists} given, and mechanism={mechanism!r} needs public lists: the published algorithms are for items "
+            "that are known. Give a list, or use mechanism='auto'."
+        )
+
+
+def _check_name(other: object) -> None:
+    if other is not None and (not isinstance(other, str) or not other.strip()):
+        raise InvalidArgument(f"other={other!r}: needs to be a name for the item that stands for all others, or None.")
 
 
 def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:

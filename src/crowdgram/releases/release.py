@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 import os
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
@@ -13,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidArgument, MissingDependency
-from ..privacy import Event, Guarantee, to_dp_event
+from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
 from .text import printable
 
 if TYPE_CHECKING:
@@ -23,10 +26,38 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["ItemEstimate", "Release"]
+__all__ = ["Item", "ItemEstimate", "Other", "Release", "Value", "label", "optional_library", "pandas_frame", "plain"]
 
 Floats = npt.NDArray[np.float64]
-Item = int | str
+
+
+@dataclass(frozen=True)
+class Other:
+    """The one item that stands for all items that are not listed.
+
+    Not a string, so that no item of the table can be taken for it: `Other("other") != "other"`. Its name is unlike
+    that of every listed item. With several item columns it stands in each of them, or in all but that of the groups.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def apart_from(cls, items: Iterable[object], name: str) -> Other:
+        """An item of this name, with a star or more to it if a listed item, or a value of one, is called so."""
+        taken = set()
+        for item in items:
+            taken |= {label(item), *map(str, item)} if isinstance(item, tuple) else {str(item)}
+        while name in taken:
+            name += "*"
+        return cls(name)
+
+
+Value = int | str | bool | datetime.date | datetime.datetime | uuid.UUID | Other
+Item = Value | tuple[Value, ...]
+"""A value of the item column; a tuple of values where there are several columns."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +75,15 @@ class ItemEstimate:
 class Release:
     """A distribution over the items of a domain, released under `guarantee`.
 
-    items: in the order of the domain. probabilities: sum to 1. standard_errors: of the noise. lower, upper: an
+    items: in the order of the domain; the last may be an `Other`, for all rows of items that are not listed.
+    probabilities: sum to 1. standard_errors: of the noise. lower, upper: an
     interval at level `confidence` for the table's own answer, which it would give without privacy.
     predicted_l1_error: of all probabilities together, against the table's own. sampling_errors: how far the table's
     own may be from the population that its users came from; None where the mechanism does not learn it. events: every
     draw of noise that the table paid for. mechanism, parameters: how it was made; public. weight: "rows" (share of
-    all rows) or "users" (the average user). versions: of the software that made it.
+    all rows) or "users" (the average user). versions: of the software that made it. item_columns: the columns that
+    items are values of; with several, items are tuples. measured: the shares as measured, before shrinkage;
+    other_errors: what else than noise the intervals allow for. Sums of items start from these two.
     """
 
     items: tuple[Item, ...]
@@ -66,10 +100,14 @@ class Release:
     sampling_errors: Floats | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    item_columns: tuple[str, ...] = ("item",)
+    measured: Floats | None = None
+    other_errors: Floats | None = None
 
     def __post_init__(self) -> None:
         columns = [self.probabilities, self.standard_errors, self.lower, self.upper]
-        for values in columns if self.sampling_errors is None else [*columns, self.sampling_errors]:
+        optional = [self.sampling_errors, self.measured, self.other_errors]
+        for values in [*columns, *(one for one in optional if one is not None)]:
             if len(values) != len(self.items):
                 raise InvalidArgument(f"a release of {len(self.items)} items has a column of {len(values)} values.")
             values.flags.writeable = False
@@ -85,6 +123,34 @@ class Release:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def other(self) -> Item | None:
+        """The item that stands for all that are not listed, if there is one. With several columns, a tuple of `Other`.
+
+        It is the last one. With groups, each group may have another such item of its own.
+        """
+        last = self.items[-1] if self.items else None
+        return last if all(isinstance(value, Other) for value in _values(last)) else None
+
+    @property
+    def threshold_delta(self) -> float:
+        """The part of delta that was for finding the items; 0 where the domain was public."""
+        return math.fsum(event.delta for event in self.events if isinstance(event, ThresholdEvent))
+
+    def about_items(self) -> str | None:
+        """Where the items come from, in plain words; None for a public domain that is all."""
+        others = [value for value in _values(self.items[-1]) if isinstance(value, Other)]
+        said = []
+        if self.threshold_delta:
+            share = self.parameters.get("discovery_share")
+            part = f"{share:.3g} of" if isinstance(share, float) else "part of"
+            said.append(f"The items were found in the table itself, and {part} the budget bought that.")
+        if others:
+            said.append(f"The item '{others[-1]}' stands for all items that are not listed.")
+        elif said:
+            said.append("Items that are not listed are left out.")
+        return " ".join(said) or None
 
     def probability(self, item: Item) -> float:
         """The probability of one item of the domain."""
@@ -113,37 +179,56 @@ class Release:
             raise InvalidArgument(f"of={of!r}: needs to be 'table' or 'population'.")
         if self.sampling_errors is None:
             raise InvalidArgument(
-                f"of='population': mechanism={self.mechanism!r} does not learn how users differ. Use mechanism='auto'."
+                f"of='population': mechanism={self.mechanism!r} does not learn how users differ, and a part of a "
+                "release does not know it. Use mechanism='auto', and the release as a whole."
             )
         reach = NormalDist().inv_cdf((1 + self.confidence) / 2) * self.sampling_errors
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
         wider = np.hypot(half, reach)
         return np.clip(middle - wider, 0.0, 1.0), np.clip(middle + wider, 0.0, 1.0)
 
+    def marginal(self, *columns: str) -> Release:
+        """The distribution over some of the item columns, with errors of its own. Costs no privacy."""
+        from .parts import marginal
+
+        return marginal(self, columns)
+
+    def conditional(self, *columns: str, given: Mapping[str, Value] | None = None, **fixed: Value) -> Release:
+        """The distribution over item columns among the items whose other columns are as given. Costs no privacy.
+
+            release.conditional("page", country="DE")
+
+        Without `columns`: over all columns that are not fixed. `given`: for columns whose names are no Python names.
+        """
+        from .parts import conditional
+
+        return conditional(self, columns, {**(given or {}), **fixed})
+
     def to_arrow(self) -> pyarrow.Table:
         """A table with a row for each item."""
         import pyarrow as pa
 
-        return pa.table(self._columns())
+        return pa.table(self.columns())
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with a row for each item."""
-        frame: pandas.DataFrame = _optional("pandas").DataFrame(self._columns())
-        return frame
+        return pandas_frame(self.columns())
 
     def to_polars(self) -> polars.DataFrame:
         """A data frame with a row for each item."""
-        frame: polars.DataFrame = _optional("polars").DataFrame(self._columns())
+        frame: polars.DataFrame = optional_library("polars").DataFrame(self.columns())
         return frame
 
-    def to_dp_event(self) -> dp_accounting.DpEvent:
+    def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
         """The release as a dp_accounting event, to compose with other releases of the same users.
 
         The event's noise multipliers are for this release's adjacency; compose it with events of the same adjacency.
         "auto" and "adaptive" choose what to draw as they go, so compose their events by Renyi accounting against a
-        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way.
+        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way. Items that
+        were found in the table cost `threshold_delta`, which dp_accounting cannot express: add it to the accountant's
+        delta yourself, and say so by `without_thresholds`.
         """
-        return to_dp_event(self.events)
+        return to_dp_event(self.events, without_thresholds=without_thresholds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release as JSON, whole or not at all."""
@@ -153,13 +238,14 @@ class Release:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Release:
-        """Read a release that `save` wrote."""
+        """Read a release that `save` wrote; of a grouped one, the joint release."""
         from .files import load
 
-        return load(path)
+        loaded = load(path)
+        return loaded if isinstance(loaded, Release) else loaded.joint
 
     def plot(
-        self, n: int = 20, *, truth: Mapping[Item, float] | None = None, ax: matplotlib.axes.Axes | None = None
+        self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes | None = None
     ) -> matplotlib.axes.Axes:
         """Draw the n most probable items with their intervals; `truth` adds public values to compare with."""
         from .draw import plot
@@ -197,17 +283,67 @@ class Release:
             float(self.upper[place]),
         )
 
-    def _columns(self) -> dict[str, Any]:
+    def columns(self, *, named: bool = False) -> dict[str, Any]:
+        """The columns of a frame: "item" (or the item columns, where there are several or `named`), then the rest.
+
+        In a column of strings the other item has its name; elsewhere it is missing. `is_other`, which is there only if
+        there are such items, says which they are.
+        """
+        one = len(self.item_columns) == 1
+        names = ["item"] if one and not named else self.item_columns
+        rows: Any = [(item,) for item in self.items] if one else self.items
+        parts = zip(names, zip(*rows, strict=True), strict=True)
+        others = np.array([any(isinstance(value, Other) for value in row) for row in rows])
         return {
-            "item": list(self.items),
+            **{name: _column(values) for name, values in parts},
             "probability": np.array(self.probabilities),
             "standard_error": np.array(self.standard_errors),
             "lower": np.array(self.lower),
             "upper": np.array(self.upper),
+            **({"is_other": others} if others.any() else {}),
         }
 
 
-def _optional(library: str) -> Any:
+def label(item: object) -> str:
+    """An item in words."""
+    if not isinstance(item, tuple):
+        return str(item)
+    return str(item[0]) if all(isinstance(value, Other) for value in item) else ", ".join(map(str, item))
+
+
+def plain(value: Value) -> Any:
+    """A value as frames take it: UUIDs are text there."""
+    return str(value) if isinstance(value, uuid.UUID) else value
+
+
+def pandas_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
+    """A data frame in which integers and booleans stay what they are where one is missing."""
+    library = optional_library("pandas")
+    kept = dict(columns)
+    for name, values in columns.items():
+        present = (
+            {type(value) for value in values} - {type(None)} if isinstance(values, list) and None in values else None
+        )
+        if present == {bool}:
+            kept[name] = library.array(values, dtype="boolean")
+        elif present == {int}:
+            largest = max(value for value in values if value is not None)
+            kept[name] = library.array(values, dtype="Int64" if largest < 2**63 else "UInt64")
+    frame: pandas.DataFrame = library.DataFrame(kept)
+    return frame
+
+
+def _column(values: Sequence[Value]) -> list[Any]:
+    texts = all(isinstance(value, (str, Other)) for value in values)
+    return [(value.name if texts else None) if isinstance(value, Other) else plain(value) for value in values]
+
+
+def _values(item: Any) -> tuple[Any, ...]:
+    return item if isinstance(item, tuple) else (item,)
+
+
+def optional_library(library: str) -> Any:
+    """A library that Crowdgram can do without, or an error that says how to get it."""
     import importlib
 
     try:

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-from .counts import ROW_LIMIT, Counts, count_rows, known_counts
+from .counts import ROW_LIMIT, Counts, count_rows, known_counts, listed_rows, tally_rows
+from .databases import Database, as_database
 from .distances import MAX_BITS, MAX_RADIUS, MAX_STRETCH, Centre, CentredSum, Distances, Norm, distances
-from .domain import Domain, read_domain
-from .sources import Rows, open_rows
+from .domain import Domain, Item, combined, read_domain, read_joint_domain
+from .kinds import Value
+from .rows import Rows, open_rows
+from .sets import GAIN, SPREAD, ItemSets, item_sets, largest_part
 from .sums import UNIT, l1_sum, rows_histogram, sampled_sum
 from .tallies import Tallies, tally
 
 __all__ = [
+    "GAIN",
     "MAX_BITS",
     "MAX_RADIUS",
     "MAX_STRETCH",
     "ROW_LIMIT",
+    "SPREAD",
     "UNIT",
     "Centre",
     "CentredSum",
     "Counts",
+    "Database",
     "Distances",
     "Domain",
+    "Item",
+    "ItemSets",
     "Norm",
     "Rows",
     "Tallies",
+    "Value",
+    "as_database",
+    "combined",
     "count_rows",
     "distances",
+    "item_sets",
     "known_counts",
     "l1_sum",
+    "largest_part",
+    "listed_rows",
     "open_rows",
     "read_domain",
+    "read_joint_domain",
     "rows_histogram",
     "sampled_sum",
     "tally",
+    "tally_rows",
 ]

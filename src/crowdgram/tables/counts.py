@@ -1,8 +1,9 @@
 """Counts per (user, item), materialised once and used by every later pass.
 
 Two tables are kept in the engine: `cells` (user, idx, n) with one row for each user and item of the domain, and
-`users` (user, rows, squares), with m_u and sum_i N_i(u)^2. Rows with a null user or item, and rows outside the
-domain, are dropped; so is a user with no row left. None of this is reported: how many were dropped is private.
+`users` (user, rows, squares), with m_u and sum_i N_i(u)^2. Rows with a null user, item or count are dropped, and so are
+rows outside the domain, unless it has an item for them, and a user with no row left. None of this is reported: how
+many were dropped is private.
 
 No user counts for more than `ROW_LIMIT` rows: a user with more has each count divided by the same whole number,
 rounding down. The limit is far beyond any radius worth paying for; it is what makes every later product fit 64-bit
@@ -11,7 +12,8 @@ integers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import ibis
@@ -19,14 +21,21 @@ import pyarrow as pa
 
 from .domain import Domain
 from .engine import Engine
-from .sources import Rows
+from .rows import COUNT_LIMIT, Rows
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["ROW_LIMIT", "Counts", "count_rows", "known_counts"]
+__all__ = ["ROW_LIMIT", "Counts", "count_rows", "known_counts", "listed_rows", "tally_rows"]
 
 ROW_LIMIT = 2**20
+SUM_LIMIT = 2**51
+"""What a user may count for before the limit is applied: below 2^52, where every engine divides exactly."""
+
+COUNTED_ITEMS = 2**22
+"""So many squares of the row limit still sum to 2^62."""
+
+_HALF = 2**20
 
 
 @dataclass(frozen=True)
@@ -39,42 +48,103 @@ class Counts:
     items: int
 
 
+def listed_rows(rows: Rows, listed: Domain, keys: Sequence[str]) -> Rows:
+    """Only the rows whose values of `keys` are in a public list: a filter of single rows."""
+    places = listed.upload(rows.engine, keys)
+    return replace(rows, table=rows.table.semi_join(places, list(keys)))
+
+
+def tally_rows(rows: Rows) -> Rows:
+    """The same rows as one for each user and item, with their number `n`, kept in the engine.
+
+    For tables whose items must be found first: the private table is then read here, once, and `count_rows` reads
+    what is kept. Counts that are given are cut to COUNT_LIMIT once more: they will be summed again.
+    """
+    table, groups = _whole(rows), ("user", *rows.keys)
+    tallied = _summed(table, groups, COUNT_LIMIT) if rows.counted else _tally(table, groups)
+    return replace(rows, table=rows.engine.keep(tallied, "counting rows by user and item"))
+
+
 def count_rows(rows: Rows, domain: Domain) -> Counts:
-    """Count each user's rows of each item of the domain. The private table is read here and nowhere else, once."""
+    """Count each user's rows of each item of the domain. The private table is read here, once, and nowhere else
+    unless `tally_rows` read it.
+    """
     engine = rows.engine
-    places = domain.upload(engine)
-    table = rows.table.filter(rows.table.user.notnull() & rows.table.item.notnull())
-    placed = table.inner_join(places, "item").select("user", "idx")
-    cells = engine.keep(_tally(placed), "counting rows by user and item")
-    engine.drop(places)
-    return _limit(engine, cells, len(domain))
+    placed, lists = _placed(rows, domain)
+    tallied = _summed(placed, ("user", "idx"), SUM_LIMIT // len(domain)) if rows.counted else _tally(placed)
+    cells = engine.keep(tallied, "counting rows by user and item")
+    for uploaded in lists:
+        engine.drop(uploaded)
+    # Counts that are given could reach the row limit in every item, and so many squares leave 64 bits.
+    return _limit(engine, cells, len(domain), squares=not rows.counted or len(domain) <= COUNTED_ITEMS)
 
 
 def known_counts(engine: Engine, cells: pa.Table, items: int) -> Counts:
     """Counts of a table that is known already, given as cells (user, idx, n): for audits, which make their own."""
-    return _limit(engine, engine.upload(cells, "placing known counts"), items)
+    return _limit(engine, engine.upload(cells, "placing known counts"), items, squares=True)
 
 
-def _limit(engine: Engine, cells: ir.Table, items: int) -> Counts:
-    """Add up each user's cells, and hold every user to ROW_LIMIT."""
-    users = engine.keep(_per_user(cells), "counting rows by user")
-    if _largest(engine, users) > ROW_LIMIT:
+def _limit(engine: Engine, cells: ir.Table, items: int, *, squares: bool) -> Counts:
+    """Add up each user's cells, and hold every user to ROW_LIMIT. Squares wait for that where they might not fit."""
+    users = engine.keep(_per_user(cells, ROW_LIMIT if squares else 1), "counting rows by user")
+    if not squares or _largest(engine, users) > ROW_LIMIT:
         # Only saves a pass where nobody is over the limit: dividing by 1 would change nothing.
         limited = engine.keep(_limited(cells, users), "limiting rows per user")
         engine.drop(users)
         engine.drop(cells)
         cells = limited
-        users = engine.keep(_per_user(cells), "counting rows by user")
+        users = engine.keep(_per_user(cells, ROW_LIMIT), "counting rows by user")
     return Counts(engine, cells, users, items)
 
 
-def _tally(placed: ir.Table) -> ir.Table:
-    return placed.group_by("user", "idx").agg(n=placed.count())
+def _whole(rows: Rows) -> ir.Table:
+    """The rows that have all of their columns."""
+    return rows.table.drop_null(["user", *rows.keys, *(["n"] if rows.counted else [])])
 
 
-def _per_user(cells: ir.Table) -> ir.Table:
+def _placed(rows: Rows, domain: Domain) -> tuple[ir.Table, list[ir.Table]]:
+    """(user, idx) and perhaps n: the rows by their item's place in the domain. Also the public lists it is made of."""
+    table, keys = _whole(rows), list(rows.keys)
+    n = ["n"] if rows.counted else []
+    lists = []
+    if domain.items:
+        lists.append(domain.upload(rows.engine, keys))
+        if not domain.groups and not domain.other:
+            return table.inner_join(lists[0], keys).select("user", "idx", *n), lists
+        table = table.left_join(lists[0], keys).select("user", "item", "idx", *n)
+    else:
+        table = table.mutate(idx=ibis.null("int64"))
+    if domain.groups:
+        lists.append(domain.upload_groups(rows.engine))
+        joined = table.left_join(lists[-1], "item")
+        table = joined.select("user", *n, idx=ibis.coalesce(joined.idx, joined.own))
+    if domain.other:
+        table = table.mutate(idx=table.idx.fill_null(len(domain) - 1))
+    return table.drop_null("idx").select("user", "idx", *n), lists
+
+
+def _tally(table: ir.Table, groups: Sequence[str] = ("user", "idx")) -> ir.Table:
+    return table.group_by(*groups).agg(n=table.count())
+
+
+def _summed(table: ir.Table, groups: Sequence[str], most: int) -> ir.Table:
+    """Sum counts, exactly, and cut each sum to `most`, at most SUM_LIMIT.
+
+    Each n <= COUNT_LIMIT is summed in two halves of 20 bits, so that neither sum leaves 64 bits for less than 2^43
+    rows (docs/proofs/bounded-sums.md).
+    """
+    high = table.n // _HALF  # exact where an engine divides in doubles: n is below 2^52
+    halves = table.mutate(high=high, low=table.n - high * _HALF)
+    sums = halves.group_by(*groups).agg(high=halves.high.sum().cast("int64"), low=halves.low.sum().cast("int64"))
+    high = ibis.least(sums.high, ibis.literal(SUM_LIMIT // _HALF, "int64"))
+    low = ibis.least(sums.low, ibis.literal(SUM_LIMIT, "int64"))
+    # A half that was cut is worth SUM_LIMIT by itself, so cutting it changes nothing.
+    return sums.select(*groups, n=ibis.least(high * _HALF + low, ibis.literal(most, "int64")))
+
+
+def _per_user(cells: ir.Table, most: int) -> ir.Table:
     # Capped, so that no square overflows before the limit is applied; after it, the cap changes nothing.
-    n = ibis.least(cells.n, ibis.literal(ROW_LIMIT, "int64"))
+    n = ibis.least(cells.n, ibis.literal(most, "int64"))
     return cells.group_by("user").agg(rows=cells.n.sum().cast("int64"), squares=(n * n).sum().cast("int64"))
 
 

@@ -1,17 +1,19 @@
 """The domain: the public list of items whose distribution is released.
 
 A domain comes from outside the private table (a catalogue, a dictionary, a code list), so its values may appear in
-errors and in the release. Its order is the order of the release. Values are read in the type of the item column.
+errors and in the release. Its order is the order of the release. Values are read in the type of the item column. With
+several item columns, an item is a tuple with a value of each.
 """
 
 from __future__ import annotations
 
+import math
 import os
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any
 
 import ibis
 import ibis.expr.datatypes as dt
@@ -19,62 +21,165 @@ import pyarrow as pa
 
 from ..errors import InvalidArgument, InvalidDomain, UnreadableSource
 from .engine import Engine, engine_for
-from .sources import SUFFIXES, read_column
+from .kinds import Value, arrow_keys, convert
+from .sources import SUFFIXES, read_column, read_columns
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Domain", "read_domain"]
+__all__ = ["MOST_COMBINATIONS", "Domain", "Item", "combined", "read_domain", "read_joint_domain"]
 
-Item = int | str
+Item = Value | tuple[Value, ...]
+
+MOST_COMBINATIONS = 10_000_000
+"""A product of domains above this is more likely a mistake than a question."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Distinct items, in the type of the item column, in the order of the release."""
+    """Distinct items, in the types of the item columns, in the order of the release.
+
+    groups: where there are any, the values of the first item column that have an item more each, after the listed ones:
+    for the rows of the group whose item is not listed. other: there is one item more, the last, for all rows that have
+    none yet. Without, such rows are dropped.
+    """
 
     items: tuple[Item, ...]
-    item_type: dt.DataType
+    types: tuple[dt.DataType, ...]
+    other: bool = False
+    groups: tuple[Value, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.items) + len(self.groups) + self.other
 
-    def upload(self, engine: Engine) -> ir.Table:
-        """The table (item, idx) in the engine; `idx` is the item's place in the domain."""
-        items = pa.array(self.items, type=self.item_type.to_pyarrow())
-        places = pa.array(range(len(self)), type=pa.int64())
-        return engine.upload(pa.table({"item": items, "idx": places}), "placing the domain")
+    def upload(self, engine: Engine, keys: Sequence[str] = ("item",)) -> ir.Table:
+        """The table (*keys, idx) in the engine; `idx` is the place of a listed item in the domain."""
+        columns: Iterable[Any] = zip(*self.items, strict=True) if len(keys) > 1 else [self.items]
+        parts = zip(keys, columns, self.types, strict=True)
+        placed = {name: arrow_keys(values, dtype) for name, values, dtype in parts}
+        places = pa.array(range(len(self.items)), type=pa.int64())
+        return engine.upload(pa.table({**placed, "idx": places}), "placing the domain")
+
+    def upload_groups(self, engine: Engine) -> ir.Table:
+        """The table (item, own) in the engine; `own` is the place of a group's own item."""
+        first = len(self.items)
+        places = pa.array(range(first, first + len(self.groups)), type=pa.int64())
+        values = arrow_keys(self.groups, self.types[0])
+        return engine.upload(pa.table({"item": values, "own": places}), "placing the groups")
 
 
-def read_domain(domain: object, item_type: dt.DataType, *, item: str = "item") -> Domain:
+def read_domain(domain: object, item_type: dt.DataType, *, item: str = "item", role: str = "domain") -> Domain:
     """Read a public domain in the item column's type.
 
     `domain`: a list or array of items; a path (one item a line; or CSV, Parquet or JSON with a column named like the
     item column or with one column only); a pair (path, column); or a column of a pandas, polars, pyarrow or Ibis
-    table.
+    table. `role`: what the caller called it.
     """
     if domain is None:
         raise InvalidArgument(
-            "domain is missing: the items that occur in the table are private themselves, so the list of items needs "
+            f"{role} is missing: the items that occur in the table are private themselves, so the list of items needs "
             "to come from outside it: a list, a file with one item a line, or a column of a public table."
         )
-    values = [_convert(value, item_type) for value in _values(domain, item)]
+    values = tuple(convert(value, item_type, role) for value in _values(domain, item, role))
+    _check_distinct(values, role)
+    return Domain(values, (item_type,))
+
+
+def read_joint_domain(
+    domain: object, types: Sequence[dt.DataType], names: Sequence[str], *, role: str = "domain"
+) -> Domain:
+    """Read a public domain of several item columns.
+
+    `domain`: a list of tuples with a value for each column; a path of a CSV, Parquet or JSON file, or a pandas, polars
+    or pyarrow table, with these columns; or a mapping of each column to a domain of its own, for all combinations.
+    """
+    listed = ", ".join(map(repr, names))
+    if domain is None:
+        raise InvalidArgument(
+            f"{role} is missing: the combinations that occur in the table are private themselves, so they need to come "
+            f"from outside it: a list of tuples, a file with the columns {listed}, or a mapping of each of them to a "
+            "list."
+        )
+    if isinstance(domain, Mapping):
+        if set(domain) != set(names):
+            given = ", ".join(map(repr, domain))
+            raise InvalidDomain(f"{role} is for the columns {given}: needs one entry for each of {listed}.")
+        parts = [
+            read_domain(domain[name], kind, item=name, role=f"{role}[{name!r}]")
+            for name, kind in zip(names, types, strict=True)
+        ]
+        return combined(parts, types)
+    rows = _joint_values(domain, names, role)
+    items = tuple(tuple(convert(v, t, role, n) for v, t, n in zip(row, types, names, strict=True)) for row in rows)
+    _check_distinct(items, role)
+    return Domain(items, tuple(types))
+
+
+def combined(parts: Sequence[Domain], types: Sequence[dt.DataType]) -> Domain:
+    """All combinations, the last column fastest."""
+    size = math.prod(len(part) for part in parts)
+    if size > MOST_COMBINATIONS:
+        raise InvalidDomain(
+            f"domain has {' x '.join(str(len(part)) for part in parts)} = {size} combinations: at most "
+            f"{MOST_COMBINATIONS} can be used. Give a list of those that can occur."
+        )
+    rows = product(*([_as_tuple(item) for item in part.items] for part in parts))
+    return Domain(tuple(tuple(value for piece in row for value in piece) for row in rows), tuple(types))
+
+
+def _as_tuple(item: Item) -> tuple[Value, ...]:
+    return item if isinstance(item, tuple) else (item,)
+
+
+def _check_distinct(values: Sequence[Item], role: str) -> None:
     if not values:
-        raise InvalidDomain("domain is empty: it needs at least one item.")
+        raise InvalidDomain(f"{role} is empty: it needs at least one item.")
     if len(set(values)) < len(values):
         seen: set[Item] = set()
         repeated = next(v for v in values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
-        raise InvalidDomain(f"domain holds {repeated!r} more than once: items need to be distinct. Remove the repeats.")
-    return Domain(tuple(values), item_type)
+        raise InvalidDomain(f"{role} holds {repeated!r} more than once: items need to be distinct. Remove the repeats.")
 
 
-def _values(domain: object, item: str) -> Iterable[Any]:
+def _joint_values(domain: object, names: Sequence[str], role: str) -> Iterable[Sequence[Any]]:
+    listed = ", ".join(map(repr, names))
     if isinstance(domain, (str, os.PathLike)):
-        return _from_file(os.fspath(domain), None, item)
+        path = os.fspath(domain)
+        if not path.lower().endswith(SUFFIXES):
+            raise InvalidArgument(
+                f"{role}={path!r}: needs a CSV, Parquet or JSON file with the columns {listed}, or a mapping of each "
+                "of them to a file."
+            )
+        return read_columns(path, names)
+    columns = getattr(domain, "column_names", getattr(domain, "columns", None))  # pyarrow; pandas and polars
+    if columns is not None and not isinstance(domain, ibis.Expr):
+        # The private table itself, given by mistake, would have the user column too.
+        if set(columns) != set(names) or len(columns) != len(names):
+            raise InvalidDomain(f"{role} is a table: it needs the columns {listed} and no others.")
+        table: Any = domain
+        return zip(
+            *(
+                table[name].to_pylist() if hasattr(table[name], "to_pylist") else table[name].to_list()
+                for name in names
+            ),
+            strict=True,
+        )
+    rows = domain.tolist() if hasattr(domain, "tolist") else domain
+    if isinstance(rows, (bytes, ibis.Expr)) or not isinstance(rows, Iterable):
+        raise InvalidDomain(f"{role} is a {type(domain).__name__}: needs a list of tuples with values of {listed}.")
+    found = list(rows)
+    for row in found:
+        if not isinstance(row, (tuple, list)) or len(row) != len(names):
+            raise InvalidDomain(f"{role} holds {row!r}: needs tuples of {len(names)} values, of {listed}.")
+    return found
+
+
+def _values(domain: object, item: str, role: str) -> Iterable[Any]:
+    if isinstance(domain, (str, os.PathLike)):
+        return _from_file(os.fspath(domain), None, item, role)
     if isinstance(domain, tuple) and len(domain) == 2 and isinstance(domain[0], (os.PathLike, str)):
         path, column = domain
         if isinstance(path, os.PathLike) or path.lower().endswith(SUFFIXES):
-            return _from_file(os.fspath(path), column, item)
+            return _from_file(os.fspath(path), column, item, role)
     if isinstance(domain, ibis.Column):
         table = domain.name("item").as_table()
         engine = engine_for(ibis.get_backend(table))
@@ -88,59 +193,20 @@ def _values(domain: object, item: str) -> Iterable[Any]:
     is_table = hasattr(domain, "columns") or isinstance(domain, ibis.Expr)
     if is_table or isinstance(values, (bytes, dict)) or not isinstance(values, Iterable):
         raise InvalidDomain(
-            f"domain is a {type(domain).__name__}: needs a list of items, a path, a pair (path, column), or one column."
+            f"{role} is a {type(domain).__name__}: needs a list of items, a path, a pair (path, column), or one column."
         )
     return values
 
 
-def _from_file(path: str, column: str | None, item: str) -> list[Any]:
+def _from_file(path: str, column: str | None, item: str, role: str) -> list[Any]:
     if any(path.lower().endswith(suffix) for suffix in SUFFIXES):
-        return read_column(path, column, item)
+        return read_column(path, column, item, role)
     if column is not None:
-        raise InvalidArgument(f"domain={path!r} is read as one item a line, so it has no column {column!r}.")
+        raise InvalidArgument(f"{role}={path!r} is read as one item a line, so it has no column {column!r}.")
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UnreadableSource(f"domain={path!r} cannot be read: {error.strerror or type(error).__name__}.") from None
+        raise UnreadableSource(f"{role}={path!r} cannot be read: {error.strerror or type(error).__name__}.") from None
     except ValueError:
-        raise UnreadableSource(f"domain={path!r} is not UTF-8 text with one item a line.") from None
+        raise UnreadableSource(f"{role}={path!r} is not UTF-8 text with one item a line.") from None
     return [line for line in text.replace("\r\n", "\n").split("\n") if line]
-
-
-def _convert(value: object, item_type: dt.DataType) -> Item:
-    """`value` in the item column's type, or an error that names both."""
-    number = _whole(value)
-    if number is not None:
-        return _fitting(number, item_type) if isinstance(item_type, dt.Integer) else str(number)
-    if isinstance(value, str):
-        if not isinstance(item_type, dt.Integer):
-            return _plain_text(value)
-        if re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", value):
-            return _fitting(int(value), item_type)
-    kind = "integers" if isinstance(item_type, dt.Integer) else "strings"
-    raise InvalidDomain(f"domain holds {value!r} ({type(value).__name__}): the item column holds {kind}.")
-
-
-def _whole(value: object) -> int | None:
-    """`value` as an integer, if it is one. Arrays have the method too, and refuse."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        return None
-    try:
-        return value.__index__()
-    except TypeError:
-        return None
-
-
-def _plain_text(value: str) -> str:
-    """`value` as a plain `str`, whatever subclass it came as."""
-    try:
-        return value.encode().decode()
-    except UnicodeEncodeError:
-        raise InvalidDomain(f"domain holds {value!r}, which is not valid Unicode text.") from None
-
-
-def _fitting(number: int, item_type: dt.Integer) -> int:
-    bounds = item_type.bounds
-    if not bounds.lower <= number <= bounds.upper:
-        raise InvalidDomain(f"domain holds {number}, which does not fit the item column's type {item_type}.")
-    return number

@@ -124,6 +124,10 @@ class Engine:
         """Collect a result; callers fetch nothing larger than the domain, or than a tally by item and times."""
         return shielded(stage, lambda: self.backend.to_pyarrow(table))
 
+    def on_close(self, act: Callable[[], None]) -> None:
+        """Have `act` done at the end, after all else."""
+        self._on_close.append(act)
+
     def close(self) -> None:
         """Drop all that was kept. Errors are passed over: the connection may be gone already."""
         for name in reversed(self._kept):

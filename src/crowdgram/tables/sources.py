@@ -1,4 +1,4 @@
-"""Anything a user has becomes an Ibis table of two columns, `user` and `item`.
+"""Anything a user has becomes an Ibis table in an engine.
 
 Types come from the schema, never from the values. Text files carry no types, so users and items read from CSV or
 JSON are strings, always: guessing from the values would let one user's rows decide how all others are read ("01"
@@ -7,12 +7,12 @@ and "1" are two users in a column of strings and one in a column of integers).
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import glob
 import gzip
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,58 +21,108 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
+from .columns import check_columns, listed
+from .databases import Database, as_database, check_query, open_database, resolved_kind
 from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
 
 if TYPE_CHECKING:
-    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 
-__all__ = ["Rows", "open_rows", "read_column"]
+__all__ = ["SUFFIXES", "is_text", "open_source", "read_column", "read_columns"]
 
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 _SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
+ENGINES = ("duckdb", "pyspark")
+"""Where tables are worked on in place: the conformance suite holds these to the same integers. From other databases
+that Ibis reaches, rows are streamed into the embedded engine."""
 SUFFIXES = CSV_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The private rows: an engine, and in it a table with the columns `user` and `item`."""
+def open_source(source: object, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
+    """An engine and a table that has at least `columns`; None asks for all of them. No row is read.
 
-    engine: Engine
-    table: ir.Table
-
-    @property
-    def item_type(self) -> dt.DataType:
-        return self.table.schema()["item"]
-
-
-def open_rows(source: object, *, user: str, item: str) -> Rows:
-    """Open `source` and check its two columns by the schema alone. No row is read.
-
-    `source`: a path or glob of CSV, Parquet or JSON files; a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
-    The caller closes `rows.engine`.
+    `source`: a path or glob of CSV, Parquet or JSON files; a database; a pandas, polars, pyarrow, DuckDB, Spark or
+    Ibis table. `user`: the user column. The caller closes the engine.
     """
-    for name, value in (("user", user), ("item", item)):
-        if not isinstance(value, str) or not value:
-            raise InvalidArgument(f"{name}={value!r}: needs the name of a column, a non-empty string.")
-        if "\0" in value:
-            raise InvalidArgument(f"{name}={value!r} holds a null character, which engines cut off. Rename the column.")
-    if user == item:
-        raise InvalidArgument(f"user and item are both {user!r}: they need to be two different columns.")
-    engine, table = _open(source, (user, item))
-    try:
-        schema = table.schema()
-        _check_type("user", user, schema[user])
-        _check_type("item", item, schema[item])
-        return Rows(engine, table.select(user=table[user], item=table[item]))
-    except BaseException:
-        engine.close()
-        raise
+    database = as_database(source)
+    if database is not None:
+        if database.kind == "spark":
+            return _open_spark_table(database, columns, user)
+        return open_database(database, columns, user)
+    if isinstance(source, (str, os.PathLike)):
+        return _open_files(os.fspath(source), columns)
+    module, kind = type(source).__module__.split(".")[0], type(source).__name__
+    if module == "ibis":
+        if not isinstance(source, ibis.Table):
+            raise _not_a_table(source)
+        check_columns(list(source.columns), columns)
+        backend = shielded("opening the Ibis table", lambda: ibis.get_backend(source))
+        if backend.name in ENGINES:
+            return engine_for(backend), source
+        return _open_arrow(_stream(backend, source.select(*_all_or(columns, source.columns))))
+    if module == "pyspark":
+        return _open_spark(source, columns)
+    if module == "pandas" and kind == "DataFrame":
+        names = list(source.columns)  # type: ignore[attr-defined]
+        check_columns(names, columns)
+        return _open_arrow(_from_pandas(source, _all_or(columns, names)))
+    if module == "polars" and kind in ("DataFrame", "LazyFrame"):
+        names = list(source.collect_schema().names())  # type: ignore[attr-defined]
+        check_columns(names, columns)
+        frame = source.select(list(_all_or(columns, names)))  # type: ignore[attr-defined]
+        return _open_arrow(
+            shielded("reading the polars frame", lambda: (frame.collect() if kind == "LazyFrame" else frame).to_arrow())
+        )
+    if module in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
+        names = shielded("opening the relation", lambda: list(source.columns))  # type: ignore[attr-defined]
+        check_columns(names, columns)
+        quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in _all_or(columns, names))
+        # A stream that is scanned once; the counts are materialised in that one scan.
+        project: Any = source.project  # type: ignore[attr-defined]
+        return _open_arrow(shielded("opening the relation", lambda: project(quoted).to_arrow_reader()))
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, (pa.Table, pa.RecordBatchReader)) or (module == "pyarrow" and "Dataset" in kind):
+        arrow: Any = source
+        names = list(arrow.schema.names)
+        check_columns(names, columns)
+        return _open_arrow(arrow.select(list(_all_or(columns, names))) if isinstance(arrow, pa.Table) else arrow)
+    raise _not_a_table(source)
 
 
-def read_column(path: str | os.PathLike[str], column: str | None, preferred: str) -> list[Any]:
+def _stream(backend: Any, table: ir.Table) -> pa.RecordBatchReader:
+    """The rows of an Ibis table, batch by batch, asked for when the engine reads them."""
+    schema = table.schema().to_pyarrow()
+    batches = (batch.cast(schema) for batch in backend.to_pyarrow_batches(table))
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def is_text(source: object) -> bool:
+    """Whether strings of `source` may stand for numbers, as it has no types to say so.
+
+    Text files have none, and SQLite has none for what a query computes.
+    """
+    database = as_database(source)
+    if database is not None:
+        return resolved_kind(database) == "sqlite"
+    return isinstance(source, (str, os.PathLike)) and os.fspath(source).lower().endswith(CSV_SUFFIXES + JSON_SUFFIXES)
+
+
+def read_columns(path: str | os.PathLike[str], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The values of several columns of a *public* file (a joint domain), row by row."""
+    engine, table = _open_files(os.fspath(path), columns, public=True)
+    with engine:
+        values = engine.fetch(table.select(*columns), "reading the domain")
+    return list(zip(*(values.column(name).to_pylist() for name in columns), strict=True))
+
+
+def _all_or(columns: Sequence[str] | None, available: Sequence[object]) -> Sequence[str]:
+    return [name for name in available if isinstance(name, str)] if columns is None else columns
+
+
+def read_column(path: str | os.PathLike[str], column: str | None, preferred: str, role: str = "domain") -> list[Any]:
     """All values of one column of a *public* file (a domain). Its content may appear in errors.
 
     `column=None`: the column named `preferred` if there is one, else the only column.
@@ -87,55 +137,18 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
                 column = names[0]
             else:
                 raise InvalidArgument(
-                    f"domain={os.fspath(path)!r} has the columns {_listed(names)}: say which one holds the items "
-                    "(domain=(path, column), or --domain-column)."
+                    f"{role}={os.fspath(path)!r} has the columns {listed(names)}: say which one holds the items "
+                    f"({role}=(path, column){', or --domain-column' if role == 'domain' else ''})."
                 )
         values = engine.fetch(table.select(table[column]), "reading the domain")
     return list(values.column(0).to_pylist())
 
 
-def _open(source: object, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
-    """An engine and a table that has at least `columns` (all columns of a file if none are named)."""
-    if isinstance(source, (str, os.PathLike)):
-        return _open_files(os.fspath(source), columns)
-    module, kind = type(source).__module__.split(".")[0], type(source).__name__
-    if module == "ibis":
-        if not isinstance(source, ibis.Table):
-            raise _not_a_table(source)
-        _check_columns(list(source.columns), columns)
-        return engine_for(shielded("opening the Ibis table", lambda: ibis.get_backend(source))), source
-    if module == "pyspark":
-        return _open_spark(source, columns)
-    if module == "pandas" and kind == "DataFrame":
-        _check_columns(list(source.columns), columns)  # type: ignore[attr-defined]
-        return _open_arrow(_from_pandas(source, columns))
-    if module == "polars" and kind in ("DataFrame", "LazyFrame"):
-        names = source.collect_schema().names()  # type: ignore[attr-defined]
-        _check_columns(list(names), columns)
-        frame = source.select(list(columns))  # type: ignore[attr-defined]
-        return _open_arrow(
-            shielded("reading the polars frame", lambda: (frame.collect() if kind == "LazyFrame" else frame).to_arrow())
-        )
-    if module in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
-        _check_columns(shielded("opening the relation", lambda: list(source.columns)), columns)  # type: ignore[attr-defined]
-        quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in columns)
-        # A stream that is scanned once; the counts are materialised in that one scan.
-        project: Any = source.project  # type: ignore[attr-defined]
-        return _open_arrow(shielded("opening the relation", lambda: project(quoted).to_arrow_reader()))
-    if isinstance(source, pa.RecordBatch):
-        source = pa.Table.from_batches([source])
-    if isinstance(source, (pa.Table, pa.RecordBatchReader)) or (module == "pyarrow" and "Dataset" in kind):
-        arrow: Any = source
-        _check_columns(list(arrow.schema.names), columns)
-        return _open_arrow(arrow.select(list(columns)) if isinstance(arrow, pa.Table) else arrow)
-    raise _not_a_table(source)
-
-
 def _not_a_table(source: object) -> InvalidArgument:
     return InvalidArgument(
         f"table is a {type(source).__module__}.{type(source).__qualname__}: needs a path or glob of "
-        f"{'/'.join(SUFFIXES[:1] + PARQUET_SUFFIXES[:1] + JSON_SUFFIXES[:1])} files, or a pandas, polars, pyarrow, "
-        "DuckDB, Spark or Ibis table."
+        f"{'/'.join(SUFFIXES[:1] + PARQUET_SUFFIXES[:1] + JSON_SUFFIXES[:1])} files, a database, or a pandas, polars, "
+        "pyarrow, DuckDB, Spark or Ibis table."
     )
 
 
@@ -178,10 +191,10 @@ def _text(value: object) -> str | None:
     return None if any("\ud800" <= char <= "\udfff" for char in text) else text
 
 
-def _open_spark(frame: Any, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
+def _open_spark(frame: Any, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
     if not hasattr(frame, "createOrReplaceTempView"):
         raise _not_a_table(frame)
-    _check_columns(list(frame.columns), columns)
+    check_columns(list(frame.columns), columns)
     session = frame.sparkSession
     before = {name: session.conf.get(name, None) for name in _SPARK_SETTINGS}
     name = fresh_name()
@@ -202,7 +215,36 @@ def _open_spark(frame: Any, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
         raise
 
 
-def _open_files(path: str, columns: Sequence[str], *, public: bool = False) -> tuple[Engine, ir.Table]:
+def _open_spark_table(database: Database, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
+    """A table or query of Spark's catalogue, in the session that is running or else in one of its own."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingDependency("pyspark is not installed: pip install 'crowdgram[spark]'.") from None
+    if database.query is not None:
+        check_query(database.query, "spark", user)
+    own = SparkSession.getActiveSession() is None
+    session = shielded("starting Spark", lambda: SparkSession.builder.appName("crowdgram").getOrCreate())
+    try:
+        name, query = database.table, database.query
+        frame = None
+        with contextlib.suppress(Exception):  # Spark's own words are long, and may quote paths and data
+            frame = session.table(name) if name is not None else session.sql(query or "")
+        if frame is None and name is not None:
+            raise UnreadableSource(f"Spark has no table {name!r}. Check the name and the catalogue.")
+        if frame is None:
+            raise InvalidArgument(f"query={query!r} cannot be run by Spark. Check names.")
+        engine, table = _open_spark(frame, columns)
+    except BaseException:
+        if own:
+            session.stop()
+        raise
+    if own:
+        engine.on_close(session.stop)
+    return engine, table
+
+
+def _open_files(path: str, columns: Sequence[str] | None, *, public: bool = False) -> tuple[Engine, ir.Table]:
     suffix = next((s for s in sorted(SUFFIXES, key=len, reverse=True) if path.lower().endswith(s)), None)
     if suffix is None:
         if os.path.isdir(path):
@@ -230,21 +272,25 @@ def _open_files(path: str, columns: Sequence[str], *, public: bool = False) -> t
         raise
 
 
-def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[str], public: bool) -> ir.Table:
+def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[str] | None, public: bool) -> ir.Table:
     # DuckDB takes every path for a pattern, and a folder named `user=7` for a column that hides the file's own.
     exact = [glob.escape(path) for path in paths]
     plain = {"hive_partitioning": False}
     if suffix in PARQUET_SUFFIXES:
         table: ir.Table = _readable(paths, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
-        _check_columns(list(table.columns), columns)
-        _check_same_types(paths, columns)
+        check_columns(list(table.columns), columns)
+        _check_same_types(paths, _all_or(columns, list(table.columns)))
         return table
     if suffix in JSON_SUFFIXES:
         if public:
             found = _readable(paths, "JSON", lambda: engine.backend.read_json(exact, **plain))
-            _check_columns(list(found.columns), columns)
+            check_columns(list(found.columns), columns)
             keys = dict.fromkeys(found.columns, "VARCHAR")
             return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=keys, **plain))
+        if columns is None:
+            raise InvalidArgument(
+                f"{paths[0]!r}: JSON has no schema to build an Ibis expression on. Give the expression as SQL text."
+            )
         # JSON has no schema, and its keys are content: they are not looked at. A key that is not there is null.
         kinds = {_json_format(path) for path in paths}
         if len(kinds) > 1:
@@ -256,7 +302,7 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
         return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **options))
     delimiter = "\t" if ".tsv" in suffix else ","
     header = _header(paths, delimiter)
-    _check_columns(header, columns, text=paths[0])
+    check_columns(header, columns, text=paths[0])
     # Everything is said and nothing is sniffed: the dialect must not depend on the rows.
     return _readable(
         paths,
@@ -340,34 +386,3 @@ def _first_record(path: str, delimiter: str) -> list[str]:
     if record is None:
         raise UnreadableSource(f"{path!r} cannot be read as CSV: it needs UTF-8 text with a header line.")
     return record
-
-
-def _check_columns(available: Sequence[object], wanted: Sequence[str], text: str | None = None) -> None:
-    """Refuse a column that is missing or repeated. `text`: the text file that `available` was read from.
-
-    What a text file has for names is not quoted: without a header line it is the first row, and a JSON key is content.
-    """
-    for name in wanted:
-        if available.count(name) > 1:
-            raise InvalidTable(f"column {name!r} occurs more than once in the table. Rename one of them.")
-        if name not in available and text is not None:
-            kind = "the keys of its records" if text.lower().endswith(JSON_SUFFIXES) else "its header line"
-            raise InvalidTable(f"column {name!r} is not in {text!r}. Check {kind}: names need to match exactly.")
-        if name not in available:
-            raise InvalidTable(f"column {name!r} is not in the table, which has {_listed(available)}.")
-
-
-def _check_type(role: str, column: str, dtype: dt.DataType) -> None:
-    if dtype.is_integer() or dtype.is_string():
-        return
-    hint = (
-        " (pandas turns integers with missing values into floats: use astype('Int64'))" if dtype.is_floating() else ""
-    )
-    raise InvalidTable(
-        f"{role} column {column!r} has type {dtype}: {role}s need to be integers or strings. Cast it first{hint}."
-    )
-
-
-def _listed(names: Sequence[object], most: int = 20) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "") if names else "no columns"

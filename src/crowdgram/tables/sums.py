@@ -31,6 +31,7 @@ __all__ = [
     "UNIT",
     "base_weight",
     "check_row_cap",
+    "digest",
     "l1_sum",
     "rows_histogram",
     "sampled_sum",
@@ -128,12 +129,20 @@ def user_histogram(counts: Counts, table: ir.Table, value: Any, edges: Sequence[
     return bins
 
 
+def digest(salt: str, *values: Any) -> Any:
+    """md5(salt:value:...) in hexadecimal digits."""
+    text: Any = ibis.literal(salt)
+    for value in values:
+        text = text + ":" + value.cast("string")
+    return text.hexdigest("md5")
+
+
 def _hashed(salt: str, user: Any) -> Any:
-    """The first 52 bits of md5(salt:user) as an integer, by operations that every engine has."""
-    digest = (ibis.literal(f"{salt}:") + user.cast("string")).hexdigest("md5")
+    """The first 52 bits of the digest as an integer, by operations that every engine has."""
+    digits = digest(salt, user)
     number: Any = ibis.literal(0, "int64")
     for place in range(_SAMPLE_DIGITS):
-        code = digest.substr(place, 1).ascii_str().cast("int64")
+        code = digits.substr(place, 1).ascii_str().cast("int64")
         number = number * 16 + (code - ibis.ifelse(code < 58, 48, 87))
     return number
 

@@ -1,0 +1,52 @@
+"""The threshold that hides which coordinates are in a table at all.
+
+Noise is drawn for the coordinates that are there and for no others, so that one that only a single user has would
+give that user away if it came out. It comes out only above the threshold, and passes that with a chance which is paid
+for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import ndtri
+
+from crowdgram.errors import InvalidArgument
+
+__all__ = ["LEAST_DELTA", "lone_threshold"]
+
+LEAST_DELTA = 1e-60
+"""Below, the terms that the proof neglects would count."""
+
+# What the rounding of a continuous Gaussian to the discrete one (of width TAU = 2) adds at most, but for a chance of
+# 1e-86 in all rounds together.
+ROUNDING = 40
+MOST_ROUNDS = 16
+
+
+def lone_threshold(tops: Sequence[int], coefficients: Sequence[int], sigmas: Sequence[float], delta: float) -> int:
+    """A threshold that no coordinate of one user alone exceeds, but for a chance of `delta`.
+
+    Formula: T = max_n ceil(tops[n-1] + 40 sum_t a_t + s z_n), z_n = Phi^-1((1 - d)^(1/n)), where n = 1..len(tops) is
+    how many coordinates the user has, tops[n-1] bounds what the user adds to each of them in all, a_t are the
+    `coefficients` and s^2 = sum_t a_t^2 sigma_t^2, `sigmas` the discrete Gaussian noise of each round, and d is
+    `delta` less one part in a million.
+
+    Guarantee: let coordinate i have the value v_i + sum_t a_t Z_ti, Z_ti independent discrete Gaussians of scale
+    sigma_t, and v_i <= tops[n-1] whatever the noise is (v may depend on it). Then P[some of the n coordinates exceeds
+    T] <= delta. Rounded up. Reference: docs/proofs/discovery.md, Lemma 3; for one round and real numbers Gopi et al.,
+    "Differentially Private Set Union" (arXiv 2002.09745).
+    """
+    if not LEAST_DELTA <= delta < 0.5:
+        raise InvalidArgument(f"delta is {delta!r}; a threshold needs at least {LEAST_DELTA:g} and less than a half.")
+    if not tops or not 1 <= len(coefficients) == len(sigmas) <= MOST_ROUNDS or min(sigmas) <= 2.0:
+        raise InvalidArgument("tops, coefficients and sigmas (above 2) need at least one entry each, a sigma a round.")
+    spread = math.hypot(*(a * sigma for a, sigma in zip(coefficients, sigmas, strict=True)))
+    numbers = np.arange(1, len(tops) + 1)
+    z = -ndtri(-np.expm1(math.log1p(-delta * (1.0 - 1e-6)) / numbers))
+    highest = float(np.max(np.asarray(tops, dtype=np.float64) + spread * z))
+    # Doubles are good to 2^-50 of the largest term; ndtri's own error is within the millionth of delta.
+    slack = 2.0**-48 * (max(tops) + spread * float(np.max(np.abs(z))))
+    return math.ceil(highest + slack) + ROUNDING * sum(coefficients)

@@ -1,0 +1,153 @@
+"""One distribution for each group, out of one release over (group, item).
+
+A user may be in many groups: all of their rows are bounded together, as one contribution to the joint distribution, so
+the budget is spent once, however many groups there are. A group's distribution is the joint one, given the group.
+
+With weight "rows" that is the share of the group's rows. With weight "users" each user's one unit of weight is spread
+over the groups as their rows are, so that a user counts in a group by the share of their rows that is there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from ..privacy import Event, Guarantee
+from .parts import within
+from .release import Other, Release, Value, optional_library, pandas_frame
+
+if TYPE_CHECKING:
+    import dp_accounting
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["GroupedRelease"]
+
+
+@dataclass(frozen=True)
+class GroupedRelease(Mapping[Value, Release]):
+    """A release for each group, under one guarantee for all of them together.
+
+        grouped["DE"].top(3)
+        grouped.shares.estimate("DE")
+
+    joint: the release over (group, item) that all of it is made of.
+    """
+
+    joint: Release
+
+    def __post_init__(self) -> None:
+        if len(self.joint.item_columns) < 2:
+            raise InvalidArgument("a grouped release needs a column of groups and at least one of items.")
+
+    @property
+    def by(self) -> str:
+        """The column of groups."""
+        return self.joint.item_columns[0]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise for all groups together."""
+        return self.joint.guarantee
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Every draw of noise, for all groups together."""
+        return self.joint.events
+
+    @cached_property
+    def groups(self) -> tuple[Value, ...]:
+        """The groups, in the order in which they were given, or of their values where they were found."""
+        return tuple(group for group in self._places if not isinstance(group, Other))
+
+    @cached_property
+    def shares(self) -> Release:
+        """How large each group is: the distribution over groups.
+
+        Where groups were found, its last item is an `Other`, for the rows of all groups that were not: they are part of
+        the whole, and of no group.
+        """
+        return self.joint.marginal(self.by)
+
+    def __getitem__(self, group: Value) -> Release:
+        if group not in self._places or isinstance(group, Other):
+            raise KeyError(group)
+        return self._own(group)
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __repr__(self) -> str:
+        return f"<GroupedRelease by {self.by!r}: {len(self)} groups of {self.joint!r}>"
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table with a row for each group and item: the group's share, then the item's probability in it."""
+        import pyarrow as pa
+
+        return pa.table(self._columns())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with a row for each group and item."""
+        return pandas_frame(self._columns())
+
+    def to_polars(self) -> polars.DataFrame:
+        """A data frame with a row for each group and item."""
+        frame: polars.DataFrame = optional_library("polars").DataFrame(self._columns())
+        return frame
+
+    def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
+        """All groups together as one dp_accounting event; see `Release.to_dp_event`."""
+        return self.joint.to_dp_event(without_thresholds=without_thresholds)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release as JSON, whole or not at all."""
+        from .files import save
+
+        save(self, path)
+
+    @cached_property
+    def _made(self) -> dict[Value, Release]:
+        return {}
+
+    @cached_property
+    def _places(self) -> dict[Value, list[int]]:
+        """Where in the joint release each group's items are: found once, not once for each group."""
+        pairs: Any = self.joint.items
+        # Where groups have an item of their own, those are in the order of the groups.
+        own = (pair[0] for pair in pairs if isinstance(pair[1], Other))
+        found: dict[Value, list[int]] = {group: [] for group in own}
+        for place, pair in enumerate(pairs):
+            found.setdefault(pair[0], []).append(place)
+        return found
+
+    def _own(self, group: Value) -> Release:
+        if group not in self._made:
+            places = np.array(self._places[group], dtype=np.int64)
+            self._made[group] = within(self.joint, (), {self.by: group}, places)
+        return self._made[group]
+
+    def _columns(self) -> dict[str, Any]:
+        """A row for each item of the joint release, by group; the rows of all groups that were not found come last."""
+        joint = self.joint.columns(named=True)
+        order = [place for places in self._places.values() for place in places]
+        parts = [self._own(group) for group in self._places]
+        shares = [self.shares.probability(group) for group in self._places]
+        inside = ("probability", "standard_error", "lower", "upper")
+        by, *items = ([joint[name][place] for place in order] for name in self.joint.item_columns)
+        return {
+            self.by: by,
+            "share": [share for share, own in zip(shares, parts, strict=True) for _ in range(len(own))],
+            **dict(zip(self.joint.item_columns[1:], items, strict=True)),
+            **{name: [value for own in parts for value in own.columns()[name].tolist()] for name in inside},
+            **({"is_other": [bool(joint["is_other"][place]) for place in order]} if "is_other" in joint else {}),
+        }

@@ -1,0 +1,110 @@
+"""Which items a release is over: public lists, or what is found in the table.
+
+By groups, items are pairs of a group and an item. If the list of either is missing, the pairs are found, among the rows
+that the other list allows. Every group then has an item of its own for what was not found in it; and if the groups were
+found too, one more item is for the rows of no group that was found. Why that is private: docs/proofs/discovery.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidArgument
+from .release import Item, Other
+
+if TYPE_CHECKING:
+    from ..tables import Domain, Rows
+
+__all__ = ["Lists", "found_domain", "missing_lists", "named_items", "public_domain", "read_lists"]
+
+DISCOVER = "discover"
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The public lists of a release. items: of the item columns; groups: of the first column, where the release is by
+    group. None is a list that must be found.
+    """
+
+    items: Domain | None
+    groups: Domain | None
+    grouped: bool
+
+
+def missing_lists(domain: object, groups: object, *, grouped: bool) -> list[str]:
+    """The arguments that give no list, so that items must be found."""
+    return [*(["domain"] if _missing(domain) else []), *(["groups"] if grouped and _missing(groups) else [])]
+
+
+def read_lists(rows: Rows, domain: object, groups: object, *, grouped: bool) -> Lists:
+    """Read the public lists in the types of the item columns. No row is read."""
+    from ..tables import read_domain, read_joint_domain
+
+    names, types = rows.names, rows.item_types
+    first = None
+    if grouped:
+        first = None if _missing(groups) else read_domain(groups, types[0], item=names[0], role="groups")
+        names, types = names[1:], types[1:]
+    if _missing(domain):
+        return Lists(None, first, grouped)
+    if isinstance(domain, Mapping) and any(_missing(part) for part in domain.values()):
+        raise InvalidArgument(
+            "domain: the items of one column cannot be found by themselves. Give a list for each column, or no domain."
+        )
+    if len(names) == 1:
+        return Lists(read_domain(domain, types[0], item=names[0]), first, grouped)
+    return Lists(read_joint_domain(domain, types, names), first, grouped)
+
+
+def public_domain(rows: Rows, lists: Lists, *, other: bool) -> Domain:
+    """All combinations of public groups and items. `other`: with an item for rows that are not listed."""
+    from ..tables import combined
+
+    assert lists.items is not None
+    if lists.groups is None:
+        return replace(lists.items, other=other)
+    groups: tuple[Any, ...] = lists.groups.items if other else ()
+    return replace(combined([lists.groups, lists.items], rows.item_types), groups=groups)
+
+
+def found_domain(rows: Rows, lists: Lists, find: Callable[[Rows], list[Any]], *, other: bool) -> tuple[Rows, Domain]:
+    """Read the rows, and find their items by `find`, which pays for them. `other`: rows whose item is not in a public
+    list count too, as rows of the group's own item.
+    """
+    from ..tables import Domain, listed_rows, tally_rows
+
+    if lists.groups is not None:
+        rows = listed_rows(rows, lists.groups, rows.keys[:1])
+    if lists.items is not None and not other:
+        rows = listed_rows(rows, lists.items, rows.keys[1:])
+    tallied = tally_rows(rows)
+    sought = tallied
+    if lists.items is not None and other:
+        sought = listed_rows(tallied, lists.items, rows.keys[1:])
+    found = find(sought)
+    groups: tuple[Any, ...] = ()
+    if lists.groups is not None:
+        groups = lists.groups.items
+        place = {group: number for number, group in enumerate(groups)}
+        found.sort(key=lambda pair: place[pair[0]])  # in a group, still in the order of values
+    elif lists.grouped:
+        groups = tuple(dict.fromkeys(pair[0] for pair in found))
+    return tallied, Domain(tuple(found), rows.item_types, other=lists.groups is None, groups=groups)
+
+
+def named_items(domain: Domain, name: str) -> tuple[Item, ...]:
+    """The items of a domain, with an `Other` called `name` where one is not listed."""
+    items: tuple[Item, ...] = domain.items
+    if not domain.other and not domain.groups:
+        return items
+    other = Other.apart_from((*items, *domain.groups), name)
+    columns = len(domain.types)
+    own = tuple((group, *[other] * (columns - 1)) for group in domain.groups)
+    last: tuple[Item, ...] = ((other if columns == 1 else (other,) * columns),) if domain.other else ()
+    return (*items, *own, *last)
+
+
+def _missing(given: object) -> bool:
+    return given is None or (isinstance(given, str) and given == DISCOVER)

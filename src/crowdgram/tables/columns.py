@@ -1,0 +1,41 @@
+"""Names of columns: there, once, and told apart from all others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import InvalidTable
+
+__all__ = ["check_columns", "listed"]
+
+
+def check_columns(available: Sequence[object], wanted: Sequence[str] | None, text: str | None = None) -> None:
+    """Refuse a column that is missing, repeated or ambiguous. `text`: the text file that `available` was read from.
+
+    What a text file has for names is not quoted: without a header line it is the first row, and a JSON key is content.
+    """
+    for name in wanted or ():
+        if available.count(name) > 1:
+            raise InvalidTable(f"column {name!r} occurs more than once in the table. Rename one of them.")
+        alike = [other for other in available if str(other).casefold() == name.casefold() and other != name]
+        if name in available and alike:
+            other = "another one" if text is not None else repr(alike[0])
+            raise InvalidTable(
+                f"column {name!r} is ambiguous: {other} differs from it by case only, and engines do not tell them "
+                "apart. Rename one of them."
+            )
+        if name not in available and text is not None:
+            kind = (
+                "the keys of its records"
+                if text.lower().removesuffix(".gz").endswith(("json", "jsonl"))
+                else "its header line"
+            )
+            raise InvalidTable(f"column {name!r} is not in {text!r}. Check {kind}: names need to match exactly.")
+        if name not in available:
+            hint = f" Did you mean {alike[0]!r}? Names need to match exactly." if alike else ""
+            raise InvalidTable(f"column {name!r} is not in the table, which has {listed(available)}.{hint}")
+
+
+def listed(names: Sequence[object], most: int = 20) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "") if names else "no columns"

@@ -1,0 +1,474 @@
+"""Tables in databases: DuckDB and SQLite files, PostgreSQL, and Spark's catalogue.
+
+A DuckDB file is attached to the embedded engine, read-only, and a Spark table stays in Spark. From SQLite and
+PostgreSQL the columns that are needed, and no others, are streamed into the embedded engine in batches: so the sums
+are the same integers whatever the database, nothing is written there, and memory does not grow with the table.
+
+A query defines the table, and the promise is about that table: each of its rows must come from one user's data alone.
+What plainly breaks that is refused (`check_query`); for the rest the caller answers.
+
+Types come from the declared types of the columns. SQLite enforces none: a value of another type than its column
+declares is read as missing. Errors name the database without user name or password, and never quote a row.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
+from .columns import check_columns
+from .engine import DuckEngine, Engine, fresh_name
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["Database", "as_database", "check_query", "open_database", "resolved_kind"]
+
+T = TypeVar("T")
+
+BATCH = 50_000
+"""Rows that are in memory at once on their way into the engine."""
+
+_SCHEMES = {"duckdb": "duckdb", "sqlite": "sqlite", "postgresql": "postgres", "postgres": "postgres", "spark": "spark"}
+_FILES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
+_STAGE = "reading the database"
+
+
+@dataclass(frozen=True)
+class Database:
+    """A table of a database, by name, or what a query gives.
+
+    address: `duckdb:///file.duckdb`, `sqlite:///file.db` (three slashes for a relative path, four for an absolute one),
+    `postgresql://user@host/name`, `spark:`, or just the path of a DuckDB or SQLite file. The address may end in
+    `?table=NAME` instead of `table`.
+    """
+
+    address: str = field(repr=False)
+    table: str | None = None
+    query: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.address, str) or _kind(self.address) is None:
+            raise InvalidArgument(
+                "address needs to be a DuckDB or SQLite file, or to start with duckdb:, sqlite:, postgresql: or spark:."
+            )
+        given = _options(self.address)
+        for name in ("table", "query"):
+            if name in given:
+                if getattr(self, name) is not None:
+                    raise InvalidArgument(f"{name} is given twice: in the address and beside it.")
+                object.__setattr__(self, name, given[name])
+        if (self.table is None) == (self.query is None):
+            raise InvalidArgument(f"{self.shown}: needs the name of a table or a query, and not both.")
+
+    @property
+    def kind(self) -> str:
+        return _kind(self.address) or ""
+
+    @property
+    def path(self) -> str | None:
+        """The file, where there is one."""
+        return _path(self.address) if self.kind in ("duckdb", "sqlite", "file") else None
+
+    @property
+    def shown(self) -> str:
+        """The address without user name, password and options."""
+        if self.path is not None:
+            return repr(self.path)
+        parts = urlsplit(self.address)
+        host = (parts.hostname or "") + (f":{parts.port}" if _port(parts) else "")
+        return repr(f"{parts.scheme}://{host}{parts.path}" if self.kind == "postgres" else f"{parts.scheme}:")
+
+
+def as_database(source: object) -> Database | None:
+    """`source` as a database, if it is the address of one."""
+    if isinstance(source, Database):
+        return source
+    if isinstance(source, str) and (_kind(source) not in (None, "file") or _options(source)):
+        return Database(source)
+    if isinstance(source, (str, os.PathLike)) and _kind(os.fspath(source)) == "file":
+        raise InvalidArgument(
+            f"{os.fspath(source)!r} is a database: say which table, with crowdgram.Database(path, table=...), "
+            "'?table=NAME' after the path, or --table."
+        )
+    return None
+
+
+def open_database(database: Database, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
+    """An engine and a table that has at least `columns`. No row is read before the engine asks for it."""
+    kind = resolved_kind(database)
+    if database.query is not None:
+        check_query(database.query, kind, user)
+    elif not database.table or not all(re.fullmatch(r"[^\x00\"]+", part) for part in database.table.split(".")):
+        raise InvalidArgument(f"table={database.table!r}: needs the name of a table, or of a schema and a table.")
+    opener = {"duckdb": _open_duckdb, "sqlite": _open_sqlite, "postgres": _open_postgres}[kind]
+    return opener(database, columns)
+
+
+def resolved_kind(database: Database) -> str:
+    """Which database it is; for a bare path, by the file's first bytes."""
+    return _sniffed(database) if database.kind == "file" else database.kind
+
+
+# --- what a query may be
+
+_WRITES = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.Command, exp.Into)
+_ACROSS: dict[str, tuple[type, ...]] = {
+    "limits the number of rows": (exp.Limit, exp.Offset, exp.Fetch, exp.TableSample),
+    "holds a window function": (exp.Window, exp.Qualify),
+    "draws at random": (exp.Rand, exp.Randn),
+}
+
+
+def check_query(query: str, dialect: str, user: str) -> None:
+    """Refuse a query that is not one SELECT, or in which some users' rows plainly decide over those of others.
+
+    Aggregates are welcome where they are taken for each user: the user column must be among the groups of every
+    SELECT that aggregates.
+    """
+    try:
+        found = [tree for tree in sqlglot.parse(query, dialect=dialect) if tree is not None]
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        raise InvalidArgument(f"query={query!r} does not parse as SQL.") from None
+    if len(found) != 1 or not isinstance(found[0], exp.Query) or found[0].find(*_WRITES):
+        raise InvalidArgument(f"query={query!r}: needs one SELECT, which writes nothing.")
+    why = "so that one user's rows would decide over another's. Take it out, or make a public table of it first."
+    for what, kinds in _ACROSS.items():
+        if found[0].find(*kinds):
+            raise InvalidArgument(f"query={query!r} {what}, {why}")
+    for select in found[0].find_all(exp.Select):
+        distinct = select.args.get("distinct")
+        if distinct is not None and distinct.args.get("on") is not None:
+            raise InvalidArgument(f"query={query!r} holds DISTINCT ON, {why}")
+        if _aggregates(select) and not _groups_by(select, user):
+            raise InvalidArgument(
+                f"query={query!r} aggregates over users: every SELECT with an aggregate needs {user!r} in its GROUP "
+                "BY, since otherwise one user's rows would decide over another's."
+            )
+
+
+def _aggregates(select: Any) -> bool:
+    if select.args.get("group") is not None or select.args.get("having") is not None:
+        return True
+    return any(one.find_ancestor(exp.Select) is select for one in select.find_all(exp.AggFunc))
+
+
+def _groups_by(select: Any, user: str) -> bool:
+    group = select.args.get("group")
+    if group is None or any(group.args.get(kind) for kind in ("grouping_sets", "cube", "rollup", "totals")):
+        return False
+    by_name = {one.alias_or_name: one.unalias() for one in select.expressions}
+    if group.args.get("all"):
+        return user in by_name
+    for one in group.expressions:
+        if isinstance(one, exp.Literal) and not one.is_string and one.name.isdigit():
+            place = int(one.name)
+            one = select.expressions[place - 1].unalias() if 1 <= place <= len(select.expressions) else one
+        if (isinstance(one, exp.Column) and one.name == user) or (user in by_name and by_name[user] == one):
+            return True
+    return False
+
+
+# --- DuckDB
+
+
+def _open_duckdb(database: Database, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+    path = _existing(database)
+    engine = DuckEngine.embedded()
+    try:
+        connection = engine.backend.con
+        _said(
+            lambda: connection.execute(f"ATTACH '{path.replace(chr(39), chr(39) * 2)}' AS source (READ_ONLY)"),
+            UnreadableSource(f"{database.shown} cannot be opened as a DuckDB database: it is none, or in use."),
+        )
+        connection.execute("USE source")
+        name = database.table
+        wrong: Exception = InvalidArgument(f"query={database.query!r} cannot be run by {database.shown}. Check names.")
+        if name is not None:
+            wrong = UnreadableSource(f"{database.shown} has no table {name!r}. Check the name.")
+        query = database.query or f"SELECT * FROM {_quoted(name or '')}"
+        view = fresh_name()
+        _said(lambda: connection.execute(f'CREATE TEMP VIEW "{view}" AS {query}'), wrong)
+        table = engine.backend.table(view)
+        check_columns(list(table.columns), columns)
+        return engine, table
+    except BaseException:
+        engine.close()
+        raise
+
+
+# --- SQLite
+
+
+def _open_sqlite(database: Database, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+    path = _existing(database)
+    wrong = UnreadableSource(f"{database.shown} cannot be opened as an SQLite database: it is none, or cannot be read.")
+    address = f"file:{quote(os.path.abspath(path))}?mode=ro"
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(address, uri=True, check_same_thread=False)
+
+    connection = _said(connect, wrong)
+    with closing(connection):
+        _said(lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone(), wrong)
+        declared = _sqlite_columns(connection, database)
+    parts = [_sqlite_column(name, kind) for name, kind in _wanted(declared, columns)]
+    selected = ", ".join(f"{part.sql} AS {_quoted(part.name)}" for part in parts)
+    query = f"SELECT {selected} FROM {_from(database)}"
+
+    def rows() -> Iterator[list[tuple[Any, ...]]]:
+        with closing(connect()) as own:
+            cursor = own.execute(query)
+            while batch := cursor.fetchmany(BATCH):
+                yield batch
+
+    return _streamed(parts, rows)
+
+
+def _sqlite_columns(connection: sqlite3.Connection, database: Database) -> list[tuple[str, str]]:
+    """Names and declared types; an expression of a query has none, and is read as text."""
+    if database.table is not None:
+        # PRAGMA takes no parameters, but its function does.
+        schema, _, name = database.table.rpartition(".")
+        found = connection.execute(
+            "SELECT name, type FROM pragma_table_xinfo(?, ?)", (name, schema or "main")
+        ).fetchall()
+        if not found:
+            raise UnreadableSource(f"{database.shown} has no table {database.table!r}. Check the name.")
+        return found
+    wrong = InvalidArgument(f"query={database.query!r} cannot be run by {database.shown}. Check names.")
+
+    def described() -> list[tuple[str, str]]:
+        # A temporary view is no part of the file, which stays untouched.
+        connection.execute(f"CREATE TEMP VIEW crowdgram_query AS {database.query}")
+        return connection.execute("SELECT name, type FROM pragma_table_xinfo('crowdgram_query', 'temp')").fetchall()
+
+    return _said(described, wrong)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column on its way: how it is selected, the Arrow type that it comes in, and what it is cast to then."""
+
+    name: str
+    sql: str
+    arrow: pa.DataType
+    cast: str | None = None
+
+
+def _sqlite_column(name: str, declared: str) -> _Column:
+    """By the rules of SQLite's column affinity, and what people write for dates and booleans."""
+    column, kind = _quoted(name), declared.upper()
+    integer = f"CASE typeof({column}) WHEN 'integer' THEN {column} END"
+    text = f"CASE WHEN typeof({column}) IN ('text', 'integer', 'real') THEN CAST({column} AS TEXT) END"
+    if "INT" in kind:
+        return _Column(name, integer, pa.int64())
+    if "BOOL" in kind:
+        return _Column(name, f"CASE WHEN {column} IN (0, 1) THEN {integer} END", pa.int64(), "boolean")
+    if kind == "DATE":
+        return _Column(name, text, pa.string(), "date")
+    if kind.startswith(("DATETIME", "TIMESTAMP")):
+        return _Column(name, text, pa.string(), "timestamp(6)")
+    if any(part in kind for part in ("REAL", "FLOA", "DOUB", "DEC", "NUM")):
+        return _Column(name, f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN {column} + 0.0 END", pa.float64())
+    return _Column(name, text, pa.string())
+
+
+# --- PostgreSQL
+
+
+def _open_postgres(database: Database, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingDependency("psycopg is not installed: pip install 'crowdgram[postgres]'.") from None
+
+    address = _without_options(database.address)
+
+    def connect() -> Any:
+        connection = psycopg.connect(address, connect_timeout=10)
+        connection.read_only = True
+        return connection
+
+    with closing(_connected(connect, database)) as connection:
+        described = _postgres_columns(connection, database)
+    parts = [_postgres_column(name, kind) for name, kind in _wanted(described, columns)]
+    selected = ", ".join(f"{part.sql} AS {_quoted(part.name)}" for part in parts)
+    query = f"SELECT {selected} FROM {_from(database)}"
+
+    def rows() -> Iterator[list[tuple[Any, ...]]]:
+        with closing(connect()) as own, own.cursor(name="crowdgram", binary=True) as cursor:
+            cursor.execute(query)
+            while batch := cursor.fetchmany(BATCH):
+                yield batch
+
+    return _streamed(parts, rows)
+
+
+def _connected(connect: Callable[[], Any], database: Database) -> Any:
+    # The driver's words hold the user's name and the host's address: only what they are about is passed on.
+    reason = ""
+    try:
+        return connect()
+    except Exception as error:  # noqa: BLE001
+        reason = str(error)
+    if "password" in reason or "authentication" in reason:
+        what = "it refuses the user name or password"
+    elif "does not exist" in reason:
+        what = "it has no such database or user"
+    else:
+        what = "no server answers there"
+    raise UnreadableSource(f"the database {database.shown} cannot be opened: {what}. Check the address.")
+
+
+def _postgres_columns(connection: Any, database: Database) -> list[tuple[str, str]]:
+    """Names and types, as the server describes a query without running it for any row."""
+    wrong: Exception = InvalidArgument(f"query={database.query!r} cannot be run by {database.shown}. Check names.")
+    if database.table is not None:
+        wrong = UnreadableSource(f"{database.shown} has no table {database.table!r} that may be read. Check the name.")
+
+    def described() -> list[tuple[str, str]]:
+        cursor = connection.execute(f"SELECT * FROM {_from(database)} LIMIT 0")
+        codes = [column.type_code for column in cursor.description]
+        found = connection.execute("SELECT oid::int8, typname FROM pg_type WHERE oid = ANY(%s)", (codes,)).fetchall()
+        names = dict(found)
+        return [(column.name, names[column.type_code]) for column in cursor.description]
+
+    return _said(described, wrong)
+
+
+def _postgres_column(name: str, kind: str) -> _Column:
+    column = _quoted(name)
+    finite = f"CASE WHEN {column} BETWEEN '0001-01-01' AND '9999-12-31' THEN {column}"
+    if kind in ("int2", "int4", "int8"):
+        return _Column(name, f"{column}::int8", pa.int64())
+    if kind == "bool":
+        return _Column(name, column, pa.bool_())
+    if kind == "date":
+        return _Column(name, f"{finite} END", pa.date32())
+    if kind == "timestamp":
+        return _Column(name, f"{finite} END", pa.timestamp("us"))
+    if kind == "timestamptz":
+        return _Column(name, f"{finite} AT TIME ZONE 'UTC' END", pa.timestamp("us"))
+    if kind == "uuid":
+        return _Column(name, f"{column}::text", pa.string(), "uuid")
+    if kind in ("numeric", "float4", "float8"):
+        return _Column(name, f"{column}::float8", pa.float64())
+    return _Column(name, f"{column}::text", pa.string())  # text of any kind, enums
+
+
+# --- shared
+
+
+def _streamed(parts: Sequence[_Column], rows: Callable[[], Iterator[list[tuple[Any, ...]]]]) -> tuple[Engine, ir.Table]:
+    """The rows as a stream that the embedded engine reads once, batch by batch."""
+    schema = pa.schema([(part.name, part.arrow) for part in parts])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in rows():
+            columns = zip(zip(*batch, strict=True), parts, strict=True)
+            yield pa.record_batch([pa.array(values, part.arrow) for values, part in columns], schema=schema)
+
+    engine = DuckEngine.embedded()
+    try:
+        table = engine.register(pa.RecordBatchReader.from_batches(schema, batches()))
+        return engine, table.mutate(**{part.name: table[part.name].try_cast(part.cast) for part in parts if part.cast})
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _said(call: Callable[[], T], instead: Exception) -> T:
+    """Run `call`; whatever a database says against it is replaced by `instead`."""
+    try:
+        return call()
+    except (InvalidArgument, InvalidTable, UnreadableSource):
+        raise
+    except Exception:  # noqa: BLE001 (its own words may quote rows or credentials)
+        pass
+    raise instead
+
+
+def _wanted(declared: Sequence[tuple[str, str]], columns: Sequence[str] | None) -> list[tuple[str, str]]:
+    check_columns([name for name, _ in declared], columns)
+    return [(name, kind) for name, kind in declared if columns is None or name in columns]
+
+
+def _from(database: Database) -> str:
+    if database.table is not None:
+        return _quoted(database.table)
+    query = (database.query or "").strip().rstrip(";")
+    return f"({query}\n) AS crowdgram_query"  # the line break ends a comment that the query may end in
+
+
+def _quoted(name: str) -> str:
+    """A name, or a schema and a name, as SQL identifiers."""
+    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
+
+
+def _kind(address: str) -> str | None:
+    scheme, colon, _ = address.partition(":")
+    if colon and scheme.lower() in _SCHEMES:
+        return _SCHEMES[scheme.lower()]
+    return "file" if address.partition("?")[0].lower().endswith(_FILES) else None
+
+
+def _options(address: str) -> dict[str, str]:
+    if _kind(address) is None:
+        return {}
+    found = dict(parse_qsl(address.partition("?")[2], keep_blank_values=True))
+    return {name: found[name] for name in ("table", "query") if name in found}
+
+
+def _without_options(address: str) -> str:
+    parts = urlsplit(address)
+    kept = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("table", "query")]
+    return urlunsplit(parts._replace(query=urlencode(kept)))
+
+
+def _path(address: str) -> str:
+    bare = address.partition("?")[0]
+    if _kind(address) == "file":
+        return bare
+    rest = unquote(bare.partition(":")[2])
+    return rest.removeprefix("///") if rest.startswith("///") else rest.removeprefix("//")
+
+
+def _port(parts: Any) -> bool:
+    try:
+        return parts.port is not None
+    except ValueError:
+        return False
+
+
+def _existing(database: Database) -> str:
+    path = database.path or ""
+    if not Path(path).is_file() or not os.access(path, os.R_OK):
+        raise UnreadableSource(
+            f"{path!r}: no such file that can be read. In an address, three slashes start a relative path and four an "
+            "absolute one."
+        )
+    return path
+
+
+def _sniffed(database: Database) -> str:
+    """DuckDB or SQLite, by the file's first bytes."""
+    with open(_existing(database), "rb") as file:
+        start = file.read(16)
+    if start.startswith(b"SQLite format 3\x00"):
+        return "sqlite"
+    if start[8:12] == b"DUCK":
+        return "duckdb"
+    raise UnreadableSource(f"{database.shown} is neither a DuckDB nor an SQLite database.")

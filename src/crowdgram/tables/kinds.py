@@ -1,0 +1,181 @@
+"""Kinds of columns: what may be an item or a user, and how a public value becomes one.
+
+    kind        column types                       Python value
+    integer     all widths, signed or not          int
+    string      strings, categories, enums         str
+    boolean     booleans                           bool
+    date        dates                              datetime.date
+    timestamp   timestamps; with a zone, in UTC    datetime.datetime without zone
+    uuid        UUIDs                              uuid.UUID
+
+A column's kind comes from the schema. Floats and decimals have none: when two of them are the same is for the caller
+to say, by a cast. A timestamp may be an item but not a user: the engine rounds it to microseconds, and users that
+merge are no longer the unit that is protected (docs/proofs/filters.md).
+
+Strings are compared as they are, code point by code point: "é" in one piece and "é" in two are two items.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import uuid
+from collections.abc import Sequence
+from typing import Any, Literal, SupportsIndex
+
+import ibis.expr.datatypes as dt
+import pyarrow as pa
+
+from ..errors import InvalidDomain, InvalidTable
+
+__all__ = ["Kind", "Value", "arrow_keys", "check_column", "convert", "key", "kind_of"]
+
+Kind = Literal["integer", "string", "boolean", "date", "timestamp", "uuid"]
+Value = int | str | bool | datetime.date | datetime.datetime | uuid.UUID
+
+_PLURAL: dict[Kind, str] = {
+    "integer": "integers",
+    "string": "strings",
+    "boolean": "booleans",
+    "date": "dates",
+    "timestamp": "timestamps",
+    "uuid": "UUIDs",
+}
+
+
+def kind_of(dtype: dt.DataType) -> Kind | None:
+    """The kind of a column of this type; None where it has none."""
+    if dtype.is_integer():
+        return "integer"
+    for name in ("string", "boolean", "date", "timestamp", "uuid"):
+        if getattr(dtype, f"is_{name}")():
+            return name
+    return None
+
+
+def check_column(role: Literal["user", "item", "by"], column: str, dtype: dt.DataType) -> None:
+    """Refuse a column whose type cannot serve, by the schema alone."""
+    kind = kind_of(dtype)
+    if kind is not None and not (role == "user" and kind == "timestamp"):
+        return
+    allowed = "integers, strings, dates, booleans or UUIDs"
+    hint = ""
+    if dtype.is_floating():
+        hint = " (pandas turns integers with missing values into floats: use astype('Int64'))"
+    elif dtype.is_decimal():
+        hint = " to an integer or a string, so that it is you who says when two of them are the same"
+    raise InvalidTable(f"{role} column {column!r} has type {dtype}: needs {allowed}. Cast it first{hint}.")
+
+
+def key(column: Any) -> Any:
+    """The column as it is grouped and joined: UUIDs as text, timestamps without zone in microseconds."""
+    dtype = column.type()
+    if dtype.is_uuid():
+        return column.cast("string")
+    if dtype.is_timestamp():
+        return column.cast(dt.Timestamp(scale=6))  # engines are set to UTC when Ibis connects to them
+    return column
+
+
+def arrow_keys(values: Sequence[Value], dtype: dt.DataType) -> pa.Array:
+    """Public values as an Arrow column that joins with `key`."""
+    kind = kind_of(dtype)
+    if kind == "uuid":
+        return pa.array([str(value) for value in values], pa.string())
+    if kind == "timestamp":
+        return pa.array(values, pa.timestamp("us"))
+    return pa.array(values, dtype.to_pyarrow())
+
+
+def convert(value: object, dtype: dt.DataType, role: str = "domain", column: str = "item") -> Value:
+    """A public value in the column's type, or an error that names both."""
+    kind = kind_of(dtype)
+    assert kind is not None  # checked when the table was opened
+    if hasattr(value, "dtype") and hasattr(value, "item") and kind != "integer":
+        value = value.item()  # a numpy scalar
+    found: Value | None = None
+    if isinstance(value, datetime.date) and value != value:
+        value = None  # pandas' NaT
+    if kind == "integer":
+        found = _integer(value, dtype, role)
+    elif kind == "string":
+        found = _string(value, role)
+    elif kind == "boolean":
+        found = value if isinstance(value, bool) else {"true": True, "false": False}.get(_lower(value))
+    elif kind == "date":
+        found = _date(value)
+    elif kind == "timestamp":
+        found = _timestamp(value, zoned=getattr(dtype, "timezone", None) is not None)
+    elif isinstance(value, uuid.UUID):
+        found = value
+    elif isinstance(value, str) and re.fullmatch(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}", value):
+        found = uuid.UUID(value)
+    if found is None:
+        raise InvalidDomain(
+            f"{role} holds {value!r} ({type(value).__name__}): the {column} column holds {_PLURAL[kind]}."
+        )
+    return found
+
+
+def _lower(value: object) -> str:
+    return value.strip().lower() if isinstance(value, str) else ""
+
+
+def _whole(value: object) -> int | None:
+    """`value` as an integer, if it is one. Arrays have the method too, and refuse."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return value.__index__()
+    except TypeError:
+        return None
+
+
+def _integer(value: object, dtype: dt.DataType, role: str) -> int | None:
+    number = _whole(value)
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", value):
+        number = int(value)
+    if number is not None and not dtype.bounds.lower <= number <= dtype.bounds.upper:
+        raise InvalidDomain(f"{role} holds {number}, which does not fit the item column's type {dtype}.")
+    return number
+
+
+def _string(value: object, role: str) -> str | None:
+    number = _whole(value)
+    if number is not None:
+        return str(number)
+    if not isinstance(value, str):
+        return None
+    try:
+        return value.encode().decode()  # a plain `str`, whatever subclass it came as
+    except UnicodeEncodeError:
+        raise InvalidDomain(f"{role} holds {value!r}, which is not valid Unicode text.") from None
+
+
+def _date(value: object) -> datetime.date | None:
+    if isinstance(value, datetime.datetime):
+        return value.date() if value == datetime.datetime(value.year, value.month, value.day) else None
+    if isinstance(value, datetime.date):
+        return value
+    try:
+        return datetime.date.fromisoformat(value.strip()) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _timestamp(value: object, *, zoned: bool) -> datetime.datetime | None:
+    if isinstance(value, str):
+        try:
+            value = datetime.datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            if not zoned:
+                return None
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        plain = (value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond)
+        return datetime.datetime(*plain)  # not a pandas subclass
+    if isinstance(value, datetime.date):
+        return datetime.datetime(value.year, value.month, value.day)
+    return None

@@ -1,0 +1,206 @@
+"""The private rows: a source with its columns chosen, filtered and checked, by the schema alone.
+
+Whatever the columns are called, the table that the rest of the package works with has `user`; the keys `item`,
+`item_1`, ... for the item columns; and `n` where rows are counted already. Filters and computed items look at one row
+at a time, and the user column is taken as it is: so the rows of one user still come from that user's rows alone
+(docs/proofs/filters.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ibis
+
+from ..errors import InvalidArgument, InvalidTable
+from .engine import Engine
+from .expressions import columns_of, evaluate, parse
+from .kinds import check_column, key
+from .sources import is_text, open_source
+
+if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
+    import ibis.expr.types as ir
+
+__all__ = ["COUNT_LIMIT", "Rows", "open_rows"]
+
+COUNT_LIMIT = 2**40
+"""What one row may count for. Far above what any user may count for; it keeps sums in 64 bits."""
+
+_RESERVED = ("probability", "standard_error", "lower", "upper", "share", "is_other")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The private rows: an engine, and in it a table with the columns `user`, `keys` and perhaps `n`.
+
+    names, item_types: of the item columns, as the caller knows them.
+    """
+
+    engine: Engine
+    table: ir.Table
+    names: tuple[str, ...] = ("item",)
+    item_types: tuple[dt.DataType, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.item_types:
+            schema = self.table.schema()
+            object.__setattr__(self, "item_types", tuple(schema[name] for name in self.keys))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The item columns of `table`: ("item",) for one, ("item", "item_1", ...) for several."""
+        return tuple("item" if place == 0 else f"item_{place}" for place in range(len(self.names)))
+
+    @property
+    def item_type(self) -> dt.DataType:
+        """The type of the (first) item column."""
+        return self.item_types[0]
+
+    @property
+    def counted(self) -> bool:
+        """Whether a row stands for `n` rows."""
+        return "n" in self.table.columns
+
+
+def open_rows(
+    source: object,
+    *,
+    user: str,
+    item: object,
+    count: str | None = None,
+    where: object = None,
+    by: object = None,
+) -> Rows:
+    """Open `source`, choose its columns and check them by the schema alone. No row is read.
+
+    source: a path, glob or database; a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
+    item: a column; a mapping of a name to an expression; or a list of these, for a joint distribution. by: one more
+    such column, put before the others. count: a column of whole numbers that says how many rows a row stands for; a
+    row whose count is missing, negative or zero is dropped. where: a filter, an expression of one row.
+
+    The caller closes `rows.engine`.
+    """
+    _check_name("user", user)
+    if count is not None:
+        _check_name("count", count)
+    chosen = [*_chosen("by", by), *_chosen("item", item)]
+    names = [name for name, _ in chosen]
+    _check_names(user, names, count, grouped=by is not None)
+    wanted = _wanted(user, chosen, count, where)
+    engine, table = open_source(source, wanted, user)
+    try:
+        schema = table.schema()
+        check_column("user", user, schema[user])
+        columns = {}
+        for place, (name, expression) in enumerate(chosen):
+            role = "by" if by is not None and place == 0 else "item"
+            column = table[name] if expression is None else evaluate(expression, table, f"{role} {name!r}")
+            check_column(role, name, column.type())  # type: ignore[arg-type]
+            columns["item" if place == 0 else f"item_{place}"] = column
+        types = tuple(column.type() for column in columns.values())
+        selected = {"user": key(table[user]), **{name: key(column) for name, column in columns.items()}}
+        if count is not None:
+            selected["n"] = _count(table[count], count, is_text(source))
+        if where is not None:
+            table, selected = _kept(table, where, selected)
+        return Rows(engine, table.select(**selected), tuple(names), types)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _kept(table: ir.Table, where: object, selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:
+    """The filter's verdict is one more column of the row; what is not true is dropped."""
+    verdict = evaluate(where, table, "where")
+    verdict = verdict.cast("boolean") if verdict.type().is_null() else verdict
+    if not verdict.type().is_boolean():
+        shown = f"={where!r}" if isinstance(where, str) else ""
+        raise InvalidArgument(f"where{shown} gives {verdict.type()}: needs a condition, which is true or false.")
+    widened = table.select(**selected, kept=verdict)
+    return widened.filter(widened.kept), {name: widened[name] for name in selected}
+
+
+def _count(column: Any, name: str, text: bool) -> Any:
+    """How many rows a row stands for: a whole number from 1 to COUNT_LIMIT, or null.
+
+    `text`: the source has no types for numbers. There, what is not written as a whole number counts for nothing.
+    """
+    dtype = column.type()
+    if text and dtype.is_string():
+        digits = ibis.ifelse(column.re_search(r"^\s*\+?[0-9]{1,30}\s*$"), column.strip(), ibis.null("string"))
+        column = digits.try_cast("float64")  # exact below 2^53, and whatever is above COUNT_LIMIT is cut to it
+    elif not (dtype.is_integer() or (dtype.is_decimal() and dtype.scale == 0)):
+        hint = (
+            " (pandas turns integers with missing values into floats: use astype('Int64'))"
+            if dtype.is_floating()
+            else ""
+        )
+        raise InvalidTable(
+            f"count column {name!r} has type {dtype}: counts need to be whole numbers. Cast it to integers{hint}."
+        )
+    limit = ibis.literal(COUNT_LIMIT, "int64")
+    whole = ibis.cases((column > COUNT_LIMIT, limit), (column > 0, column.try_cast("int64")))
+    return whole.cast("int64")
+
+
+def _chosen(role: str, given: object) -> list[tuple[str, object]]:
+    """The columns asked for, as (name, expression or None)."""
+    if given is None and role == "by":
+        return []
+    parts: Sequence[object] = [given] if isinstance(given, (str, Mapping)) else []
+    if not parts and isinstance(given, Sequence) and not isinstance(given, (bytes, bytearray)):
+        parts = given
+    chosen: list[tuple[str, object]] = []
+    for part in parts:
+        if isinstance(part, Mapping):
+            chosen += [(name, expression) for name, expression in part.items()]
+        else:
+            chosen.append((part, None))  # type: ignore[arg-type]
+    if not chosen or any(not isinstance(name, str) or not name for name, _ in chosen):
+        raise InvalidArgument(
+            f"{role}={given!r}: needs the name of a column, a mapping of a name to an expression, or a list of these."
+        )
+    for name, _ in chosen:
+        _check_name(role, name)
+    if role == "by" and len(chosen) > 1:
+        raise InvalidArgument(f"by={given!r}: needs one column. Join two in an expression such as \"a || '/' || b\".")
+    return chosen
+
+
+def _check_name(role: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise InvalidArgument(f"{role}={value!r}: needs the name of a column, a non-empty string.")
+    if "\0" in value:
+        raise InvalidArgument(f"{role}={value!r} holds a null character, which engines cut off. Rename the column.")
+
+
+def _check_names(user: str, names: list[str], count: str | None, *, grouped: bool) -> None:
+    for place, name in enumerate(names):
+        what = "by" if grouped and place == 0 else "item"
+        if name == user:
+            raise InvalidArgument(f"user and {what} are both {user!r}: they need to be two different columns.")
+        if name == count:
+            raise InvalidArgument(f"count and {what} are both {name!r}: they need to be two different columns.")
+        if name in names[:place]:
+            raise InvalidArgument(f"the item column {name!r} is given more than once. Give each column once.")
+        if len(names) > 1 and name in _RESERVED:
+            raise InvalidArgument(
+                f"{what}={name!r} is the name of a column of the result. Give it another: {{'name': '\"{name}\"'}}."
+            )
+    if count == user:
+        raise InvalidArgument(f"user and count are both {user!r}: they need to be two different columns.")
+
+
+def _wanted(user: str, chosen: list[tuple[str, object]], count: str | None, where: object) -> list[str] | None:
+    """The columns to open; None for all, where an Ibis expression may use any of them."""
+    wanted = [user, *(name for name, expression in chosen if expression is None), *([count] if count else [])]
+    expressions = [("where", where)] if where is not None else []
+    expressions += [(f"item {name!r}", expression) for name, expression in chosen if expression is not None]
+    for role, expression in expressions:
+        if not isinstance(expression, str):
+            return None
+        wanted += columns_of(parse(expression, role))
+    return list(dict.fromkeys(wanted))

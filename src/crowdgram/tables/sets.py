@@ -1,0 +1,143 @@
+"""Each user's set of items, and bounded sums over items that nobody has listed.
+
+For tables without a public domain. The items that occur are private themselves: they are numbered inside the engine,
+and neither their names nor how many there are may leave before noise and a threshold have chosen among them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ibis
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import InvalidArgument
+from .engine import Engine
+from .kinds import convert
+from .rows import Rows
+from .sums import UNIT, digest
+
+if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
+    import ibis.expr.types as ir
+
+__all__ = ["GAIN", "SPREAD", "ItemSets", "item_sets", "largest_part"]
+
+Integers = npt.NDArray[np.int64]
+
+GAIN = 2**8
+"""The largest gain; gains are whole numbers from 0."""
+
+SPREAD = 4
+"""No item gets more than SPREAD times what it would get if the user's items shared alike."""
+
+_UP = 1.0 + 2.0**-50
+
+
+@dataclass(frozen=True)
+class ItemSets:
+    """Every user's set of at most `most` items, in the engine. Private: nothing here may leave without noise.
+
+    members: (user, idx); users: (user, size); places: (*keys, idx) for each item that is in a set. items: how many
+    there are, which is private too. types: of the item columns.
+    """
+
+    engine: Engine
+    keys: tuple[str, ...]
+    members: ir.Table
+    users: ir.Table
+    places: ir.Table
+    items: int
+    most: int
+    types: tuple[dt.DataType, ...]
+
+    def sum(self, gains: Integers) -> Integers:
+        """For each item the sum over users of v_i(u) = min(W_u G_i, floor(min(1, SPREAD / sqrt(d_u)) UNIT)).
+
+        where: G are `gains`, from noisy values only, d_u is the size of u's set and W_u = floor(UNIT / sqrt(sum of
+        G_i^2 over u's set)).
+
+        Sensitivity: ||v(u)||_2 <= UNIT exactly, entries non-negative: UNIT in l2 when a user is added or removed, and
+        sqrt(2) UNIT when one is replaced. No entry exceeds `largest_part(d_u)`. Proof: docs/proofs/discovery.md.
+        """
+        if gains.shape != (self.items,) or np.any(gains < 0) or np.any(gains > GAIN):
+            raise InvalidArgument(f"gains need an entry from 0 to {GAIN} for each item.")
+        totals = np.zeros(self.items, dtype=np.int64)
+        active = np.flatnonzero(gains)
+        if not len(active):
+            return totals
+        table = self.engine.upload(pa.table({"idx": active, "gain": gains[active]}), "placing gains")
+        held = self.members.inner_join(table, "idx").select("user", "idx", "gain")
+        squares = held.group_by("user").agg(squares=(held.gain * held.gain).sum().cast("int64"))
+        owners = squares.inner_join(self.users, "user")
+        weight = (float(UNIT) / (owners.squares.cast("float64").sqrt() * _UP)).floor()
+        top = ibis.least(
+            ibis.literal(float(UNIT), "float64"), float(SPREAD * UNIT) / (owners.size.cast("float64").sqrt() * _UP)
+        ).floor()
+        weighted = owners.select("user", weight=weight.cast("int64"), top=top.cast("int64"))
+        joined = held.inner_join(weighted, "user")
+        part = ibis.least(joined.weight * joined.gain, joined.top)
+        grouped = joined.select("idx", part=part).group_by("idx").agg(total=ibis._.part.sum().cast("int64"))
+        found = self.engine.fetch(grouped, "summing sets of items")
+        self.engine.drop(table)
+        totals[found.column("idx").to_numpy()] = found.column("total").to_numpy()
+        return totals
+
+    def named(self, places: Integers) -> list[Any]:
+        """The items at these places, which noise and a threshold have chosen; tuples if there are several columns.
+
+        In the order of their values: the engine's own order could tell of the rows.
+        """
+        if not len(places):
+            return []
+        wanted = self.engine.upload(pa.table({"idx": places}), "placing items")
+        chosen = self.places.inner_join(wanted, "idx").select(*self.keys)
+        found = self.engine.fetch(chosen, "reading the items that were found")
+        self.engine.drop(wanted)
+        columns = [
+            [convert(value, dtype) for value in found.column(key).to_pylist()]
+            for key, dtype in zip(self.keys, self.types, strict=True)
+        ]
+        return sorted(columns[0] if len(columns) == 1 else zip(*columns, strict=True))
+
+    def drop(self) -> None:
+        """Free the engine's tables."""
+        for table in (self.members, self.users, self.places):
+            self.engine.drop(table)
+
+
+def largest_part(size: int) -> int:
+    """A bound on every entry that a user with `size` items adds in `ItemSets.sum`: min(1, SPREAD / sqrt(size)) UNIT."""
+    return min(UNIT, math.isqrt((SPREAD * UNIT) ** 2 // size) + 1)
+
+
+def item_sets(rows: Rows, salt: str, most: int) -> ItemSets:
+    """Every user's distinct items. `rows` has one row for each user and item (see `tally_rows`).
+
+    A user with more than `most` items keeps those `most` whose hash(salt, user, item) is smallest: a function of the
+    user's own items and of a salt drawn without looking at the table.
+    """
+    engine, keys = rows.engine, rows.keys
+    pairs = rows.table.select("user", *keys)
+    sizes = engine.keep(pairs.group_by("user").agg(size=pairs.count()), "counting items by user")
+    # Users within the limit keep everything; only the others' items are hashed and sorted.
+    heavy = pairs.semi_join(sizes.filter(sizes["size"] > most), "user")
+    light = pairs.anti_join(sizes.filter(sizes["size"] > most), "user")
+    order = [digest(salt, heavy.user, *(heavy[key] for key in keys)), *(heavy[key] for key in keys)]
+    ranked = heavy.mutate(rank=ibis.row_number().over(group_by=heavy.user, order_by=order))
+    drawn = ranked.filter(ranked.rank < most).select("user", *keys)
+    chosen = engine.keep(light.union(drawn), "limiting items per user")
+    distinct = chosen.select(*keys).distinct()
+    numbered = distinct.mutate(idx=ibis.row_number().over(order_by=[distinct[key] for key in keys]).cast("int64"))
+    places = engine.keep(numbered, "numbering items")
+    members = engine.keep(chosen.inner_join(places, list(keys)).select("user", "idx"), "numbering items")
+    limit = ibis.least(sizes["size"], ibis.literal(most, "int64")).cast("int64")
+    users = engine.keep(sizes.select("user", size=limit), "counting items by user")
+    engine.drop(sizes)
+    engine.drop(chosen)
+    items = engine.fetch(places.agg(items=places.count()), "numbering items").column(0)[0].as_py()
+    return ItemSets(engine, keys, members, users, places, int(items), most, rows.item_types)

@@ -1,0 +1,172 @@
+"""Finding items: what enough users have comes out, what one user alone has does not, and nothing else tells of it."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from statistics import NormalDist
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from crowdgram.errors import InvalidArgument
+from crowdgram.mechanisms import discovery, plan_discovery, rehearse
+from crowdgram.mechanisms.discovery import COEFFICIENTS, _added, _gains, discover
+from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, Spending, ThresholdEvent, noise
+from crowdgram.tables import GAIN, UNIT, open_rows, tally_rows
+
+
+def found(pairs, guarantee=Guarantee(1.0, 1e-6), share=0.5, finish="gaussian"):  # noqa: B008
+    users, items = zip(*pairs, strict=True) if pairs else ((), ())
+    table = pa.table({"u": pa.array(users, pa.int64()), "i": pa.array(items, pa.int64())})
+    rows = open_rows(table, user="u", item="i")
+    spending = Spending(guarantee)
+    with rows.engine:
+        items = discover(tally_rows(rows), spending, plan_discovery(guarantee, share, finish))
+    spending.settled()
+    return items, spending.events
+
+
+def test_what_many_have_is_found_and_what_one_has_is_not():
+    pairs = [(user, item) for user in range(400) for item in range(4)] + [(user, 1000 + user) for user in range(400)]
+    items, _ = found(pairs)
+    assert items == [0, 1, 2, 3]
+
+
+def test_it_finds_more_than_one_round_would():
+    """Every user has 60 items that all have and 20 of 400 others: rounds turn to these when the first are in."""
+    rng = np.random.default_rng(5)
+    pairs = [(user, item) for user in range(4000) for item in range(60)]
+    pairs += [(user, 100 + int(item)) for user in range(4000) for item in rng.choice(400, 20, replace=False)]
+    items, events = found(pairs, share=0.999)
+    # Each of the 400 has about 200 users. In one round they would give it 200/sqrt(80) = 22.4, and the threshold
+    # (above 27) would be passed by less than a fifth of them. Here all pass but a few.
+    mu = math.sqrt(sum((event.sensitivity / event.sigma) ** 2 for event in events if isinstance(event, GaussianEvent)))
+    assert 6.1 / mu > 26
+    assert len(items) > 350  # 408 on average, with a standard deviation of 6
+
+
+def test_items_are_in_the_order_of_their_values_whatever_the_rows():
+    pairs = [(user, item) for item in (7, -3, 2**60, 5) for user in range(300)]
+    for order in (pairs, pairs[::-1]):
+        assert found(order)[0] == [-3, 5, 7, 2**60]
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("most", [1, 6])
+def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, most, monkeypatch):
+    """6,000 users, each alone with `most` items: the share of them who are seen is at most the threshold's delta (its
+    half under replace), but for six standard errors: false alarms below 1e-9.
+    """
+    monkeypatch.setattr(discovery, "MOST_ITEMS", most)
+    guarantee = Guarantee(1.0, 0.6, adjacency)
+    users = 6000 // most
+    items, events = found([(i // most, i) for i in range(users * most)], guarantee)
+    threshold = next(event for event in events if isinstance(event, ThresholdEvent))
+    chance = threshold.delta * (0.5 if adjacency is Adjacency.REPLACE else 1.0)
+    seen = len({item // most for item in items}) / users
+    error = math.sqrt(chance * (1 - chance) / users)
+    assert seen <= chance + 6 * error
+    # Its power: had the threshold been a standard deviation lower, the alarm would have gone off.
+    assert seen > 0.2 * chance
+
+
+def test_the_check_above_notices_a_threshold_that_is_too_low(monkeypatch):
+    monkeypatch.setattr(discovery, "MOST_ITEMS", 1)
+    right = discovery.lone_threshold
+
+    def low(tops, coefficients, sigmas, delta):
+        spread = math.hypot(*(a * s for a, s in zip(coefficients, sigmas, strict=True)))
+        return int(right(tops, coefficients, sigmas, delta) - spread)
+
+    monkeypatch.setattr(discovery, "lone_threshold", low)
+    items, _ = found([(i, i) for i in range(6000)], Guarantee(1.0, 0.6))
+    assert len(items) / 6000 > 0.15 + 6 * math.sqrt(0.15 * 0.85 / 6000)
+
+
+def pass_rates(users, guarantee, share):
+    """How often an item of `users` users, who have no other, passes: 3,000 such items, each a trial of its own."""
+    pairs = [(item * 1000 + user, item) for item in range(3000) for user in range(users)]
+    return len(found(pairs, guarantee, share)[0]) / 3000
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_neighbours_look_alike(broken, monkeypatch):
+    """One user more moves the chance that an item passes from Phi(x) to at most Phi(x + mu).
+
+    mu = 1.01 here; the two rates are known to 0.03 each in x, so six standard errors allow 0.25 more.
+    """
+    if broken:
+        draw = noise.add_discrete_gaussian
+        monkeypatch.setattr(noise, "add_discrete_gaussian", lambda sums, sigma: draw(sums, sigma / 2))
+    monkeypatch.setattr(discovery, "MOST_ITEMS", 1)
+    guarantee = Guarantee(5.0, 1e-6)
+    mu = plan_discovery(guarantee, 0.999, "gaussian").mu
+    users = 5 if broken else 6  # where both rates are far from 0 and 1
+    few, many = pass_rates(users, guarantee, 0.999), pass_rates(users + 1, guarantee, 0.999)
+    assert 0.02 < few < many < 0.98
+    moved = NormalDist().inv_cdf(many) - NormalDist().inv_cdf(few)
+    assert (moved <= mu + 0.25) is not broken
+
+
+def test_events_tell_nothing_of_the_table():
+    tables = [[], [(1, 1)], [(user, item) for user in range(300) for item in range(30)]]
+    events = [found(pairs)[1] for pairs in tables]
+    assert events[0] == events[1] == events[2]
+    trial = Spending(Guarantee(1.0, 1e-6))
+    rehearse(trial, plan_discovery(Guarantee(1.0, 1e-6), 0.5, "gaussian"))
+    assert trial.events == events[0]
+    assert [type(event) for event in events[0]] == [ThresholdEvent, *[GaussianEvent] * len(COEFFICIENTS)]
+
+
+@pytest.mark.parametrize(
+    ("finish", "adjacency", "share"),
+    list(product(["pure", "gaussian", "either"], list(Adjacency), [0.001, 0.3, 0.999])),
+)
+def test_a_plan_spends_its_share(finish, adjacency, share):
+    guarantee = Guarantee(1.0, 1e-6, adjacency)
+    plan = plan_discovery(guarantee, share, finish)
+    spending = Spending(guarantee)
+    rehearse(spending, plan)
+    spending.settled()
+    spent = sum((event.sensitivity / event.sigma) ** 2 for event in spending.events[1:])
+    assert spent == pytest.approx(plan.mu**2, rel=1e-6)
+    if finish == "gaussian":
+        left = spending.remaining_mu(10)
+        assert plan.mu**2 == pytest.approx(share * (left**2 + plan.mu**2), rel=1e-6)
+    assert plan.threshold_delta + plan.pure_delta <= guarantee.delta
+
+
+@pytest.mark.parametrize("share", [0, 1, 0.0001, -1, 2, math.nan, math.inf, True, "0.1"])
+def test_shares_that_are_none(share):
+    with pytest.raises(InvalidArgument, match="discovery_share"):
+        plan_discovery(Guarantee(1.0, 1e-6), share, "gaussian")
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-100])
+def test_a_delta_that_buys_no_threshold(delta):
+    with pytest.raises(InvalidArgument, match=r"delta.*1e-6"):
+        plan_discovery(Guarantee(1.0, delta), None, "gaussian")
+
+
+def test_evidence_is_exact_beyond_64_bits():
+    ends = np.array([2**63 - 1, -(2**63), 5], dtype=np.int64)
+    once = _added(np.array([1, 1, 1]), 12, ends)
+    assert once.tolist() == [1 + 12 * (2**63 - 1), 1 - 12 * 2**63, 61]
+    assert _added(once, 3, np.array([1, 1, 1])).tolist() == [4 + 12 * (2**63 - 1), 4 - 12 * 2**63, 64]
+    small = _added(np.array([1]), 3, np.array([2**58 - 1]))
+    assert small.dtype == np.int64
+    assert small.tolist() == [1 + 3 * (2**58 - 1)]
+
+
+def test_gains_follow_what_items_need():
+    sigmas = [UNIT * s for s in (10.0, 8.0, 5.0)]
+    threshold = 20 * 27 * UNIT  # as if all rounds together had to show a weight of 27
+    weights = np.array([-50.0, 1.0, 12.0, 26.0, 60.0, 1000.0])  # the first round's evidence; its deviation is 10
+    gains, hopeful = _gains((weights * 3 * UNIT).astype(np.int64), threshold, sigmas, 1)
+    assert hopeful.tolist() == [False, False, True, True, True, True]
+    assert gains[2] == GAIN // 4  # hardly more than noise
+    assert gains[3] == GAIN  # needs all that it can get
+    assert GAIN // 4 < gains[4] < GAIN  # needs about half
+    assert gains[5] == 0  # needs nothing more
