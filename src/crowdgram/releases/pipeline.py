@@ -126,7 +126,8 @@ def release(
 ) -> Release | GroupedRelease:
     """Release the distribution over items of a table of (user, item) rows, under user-level differential privacy.
 
-    table: a path or glob of CSV, Parquet or JSON files; or a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
+    table: a path or glob of CSV, Parquet or JSON files; a `Database`, or its address; or a pandas, polars, pyarrow,
+        DuckDB, Spark or Ibis table.
     user, item: its columns: integers, strings, dates, booleans or UUIDs. Rows with a null in either, and rows outside
         the domain, are dropped. `item` may also map a name to an expression of one row, as in {"month":
         "date_trunc('month', day)"}, or be a list of columns, for a joint distribution.
@@ -256,8 +257,8 @@ def _discovered(rows: Rows, spending: Spending, plan: DiscoveryPlan, report: Pro
 
 def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[str, DiscoveryPlan]:
     """What discovery may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
-    way, plan = plan_opening(guarantee, mechanism, share)
     _check_affordable(guarantee, "laplace")
+    way, plan = plan_opening(guarantee, mechanism, share)
     trial = Spending(guarantee)
     rehearse(trial, plan)
     if way in PURE:
