@@ -174,8 +174,8 @@ def test_a_text_file_has_no_columns(tmp_path):
 # --- what is refused
 
 
-def test_no_domain_says_why_one_is_needed():
-    with pytest.raises(InvalidArgument, match=r"domain is missing.*private"):
+def test_nothing_is_no_domain():
+    with pytest.raises(InvalidDomain, match=r"domain is a NoneType.*needs a list"):
         read(None)
 
 

@@ -76,14 +76,14 @@ class Release:
     """A distribution over the items of a domain, released under `guarantee`.
 
     items: in the order of the domain; the last may be an `Other`, for all rows of items that are not listed.
-    probabilities: sum to 1. standard_errors: of the noise. lower, upper: an
-    interval at level `confidence` for the table's own answer, which it would give without privacy.
-    predicted_l1_error: of all probabilities together, against the table's own. sampling_errors: how far the table's
-    own may be from the population that its users came from; None where the mechanism does not learn it. events: every
-    draw of noise that the table paid for. mechanism, parameters: how it was made; public. weight: "rows" (share of
-    all rows) or "users" (the average user). versions: of the software that made it. item_columns: the columns that
-    items are values of; with several, items are tuples. measured: the shares as measured, before shrinkage;
-    other_errors: what else than noise the intervals allow for. Sums of items start from these two.
+    probabilities: sum to 1. standard_errors: of the noise. lower, upper: an interval at level `confidence` for the
+    table's own answer, which it would give without privacy. predicted_l1_error: of all probabilities together, against
+    the table's own. sampling_errors: how far the table's own may be from the population that its users came from; None
+    where the mechanism does not learn it. events: every draw of noise that the table paid for. mechanism, parameters:
+    how it was made; public. weight: "rows" (share of all rows) or "users" (the average user). versions: of the software
+    that made it. item_columns: the columns that items are values of; with several, items are tuples. measured: the
+    shares as measured, before shrinkage; other_errors: what else than noise the intervals allow for. Sums of items
+    start from these two.
     """
 
     items: tuple[Item, ...]

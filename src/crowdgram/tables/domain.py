@@ -1,8 +1,8 @@
-"""The domain: the public list of items whose distribution is released.
+"""The domain: the list of items whose distribution is released.
 
-A domain comes from outside the private table (a catalogue, a dictionary, a code list), so its values may appear in
-errors and in the release. Its order is the order of the release. Values are read in the type of the item column. With
-several item columns, an item is a tuple with a value of each.
+A domain comes from outside the private table (a catalogue, a dictionary, a code list), or it was found in it and paid
+for, so its values may appear in errors and in the release. Its order is the order of the release. Values are read in
+the type of the item column. With several item columns, an item is a tuple with a value of each.
 """
 
 from __future__ import annotations
@@ -75,11 +75,6 @@ def read_domain(domain: object, item_type: dt.DataType, *, item: str = "item", r
     item column or with one column only); a pair (path, column); or a column of a pandas, polars, pyarrow or Ibis
     table. `role`: what the caller called it.
     """
-    if domain is None:
-        raise InvalidArgument(
-            f"{role} is missing: the items that occur in the table are private themselves, so the list of items needs "
-            "to come from outside it: a list, a file with one item a line, or a column of a public table."
-        )
     values = tuple(convert(value, item_type, role) for value in _values(domain, item, role))
     _check_distinct(values, role)
     return Domain(values, (item_type,))
@@ -94,12 +89,6 @@ def read_joint_domain(
     or pyarrow table, with these columns; or a mapping of each column to a domain of its own, for all combinations.
     """
     listed = ", ".join(map(repr, names))
-    if domain is None:
-        raise InvalidArgument(
-            f"{role} is missing: the combinations that occur in the table are private themselves, so they need to come "
-            f"from outside it: a list of tuples, a file with the columns {listed}, or a mapping of each of them to a "
-            "list."
-        )
     if isinstance(domain, Mapping):
         if set(domain) != set(names):
             given = ", ".join(map(repr, domain))
