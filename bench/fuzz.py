@@ -37,7 +37,7 @@ from hostile import HOSTILE
 import crowdgram
 from crowdgram import releases
 from crowdgram.errors import CrowdgramError
-from crowdgram.tables.sources import open_rows
+from crowdgram.tables import open_rows
 
 TIMEOUT = 30
 

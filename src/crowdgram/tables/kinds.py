@@ -91,7 +91,7 @@ def convert(value: object, dtype: dt.DataType, role: str = "domain", column: str
     """A public value in the column's type, or an error that names both."""
     kind = kind_of(dtype)
     assert kind is not None  # checked when the table was opened
-    if hasattr(value, "dtype") and hasattr(value, "item") and kind != "integer":
+    if getattr(value, "shape", None) == () and hasattr(value, "item") and kind != "integer":
         value = value.item()  # a numpy scalar
     found: Value | None = None
     if isinstance(value, datetime.date) and value != value:
