@@ -170,7 +170,7 @@ def test_joint_domains_from_files(tmp_path):
 @pytest.mark.parametrize(
     ("domain", "words"),
     [
-        (None, "missing"),
+        (None, "NoneType"),
         ([], "empty"),
         ([("DE", 1), ("DE", 1)], "more than once"),
         ([("DE", 1), ("DE",)], "tuples of 2"),
