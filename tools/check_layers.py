@@ -35,6 +35,11 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 BESIDE = {"theory": set[str](), "synth": {"errors"}}
 THEORY_LIBRARIES = {"numpy", "scipy"} | sys.stdlib_module_names
 
+# Draws synthetic items from a release that is made: ordinary randomness, which nothing but the release may reach.
+SAMPLING = ("releases", "sampling")
+MAY_SAMPLE = ("releases", "release")
+SIMULATION = {("synth",), SAMPLING}
+
 ENGINES = {"ibis", "duckdb", "pyspark", "sqlglot"}  # only under tables
 ENTROPY = {"opendp", "secrets"}  # only in privacy/noise.py
 FRONT = "__init__"  # crowdgram/__init__.py: may import anything of the package
@@ -76,10 +81,14 @@ def check(file: Path, root: Path) -> Iterator[str]:
     for one in imports(tree, (PACKAGE, *parts[:-1])):
         ours = one.path[:1] == (PACKAGE,)
         fault = inside(module, one.path[1:]) if ours else outside(parts, one.path)
+        if ours and one.path[1:3] == SAMPLING and parts != MAY_SAMPLE:
+            fault = fault or "`releases.sampling` is for releases/release.py only: it is no noise"
         if fault:
             found.add((one.line, fault))
-    if parts != ("synth",):
-        found.update((line, "numpy.random belongs in synth.py only") for line in numpy_random(tree))
+    if parts not in SIMULATION:
+        found.update(
+            (line, "numpy.random belongs in synth.py and releases/sampling.py only") for line in numpy_random(tree)
+        )
     for line, fault in sorted(found):
         yield f"{shown(file)}:{line}: {fault}"
 

@@ -15,18 +15,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .errors import CrowdgramError
     from .privacy import Adjacency, Guarantee, Ledger
-    from .releases import GroupedRelease, ItemEstimate, Other, Release, load, recover, release
+    from .releases import (
+        Difference,
+        GroupedRelease,
+        ItemEstimate,
+        Other,
+        Quantity,
+        Release,
+        load,
+        recover,
+        release,
+    )
     from .tables import Database
 
 __all__ = [
     "Adjacency",
     "CrowdgramError",
     "Database",
+    "Difference",
     "GroupedRelease",
     "Guarantee",
     "ItemEstimate",
     "Ledger",
     "Other",
+    "Quantity",
     "Release",
     "__version__",
     "load",
@@ -40,11 +52,13 @@ _HOMES = {
     "Adjacency": "privacy",
     "CrowdgramError": "errors",
     "Database": "tables",
+    "Difference": "releases",
     "GroupedRelease": "releases",
     "Guarantee": "privacy",
     "ItemEstimate": "releases",
     "Ledger": "privacy",
     "Other": "releases",
+    "Quantity": "releases",
     "Release": "releases",
     "load": "releases",
     "recover": "releases",

@@ -8,6 +8,7 @@ from .estimate import CONFIDENCE, Estimate
 from .plans import PURE_LEAST, plan_opening, plan_release
 from .registry import MECHANISMS, PURE, Mechanism, check_mechanism
 from .request import Request, Weight
+from .shrink import expected
 
 __all__ = [
     "CONFIDENCE",
@@ -22,6 +23,7 @@ __all__ = [
     "Weight",
     "check_mechanism",
     "discover",
+    "expected",
     "plan_discovery",
     "plan_opening",
     "plan_release",

@@ -13,15 +13,17 @@ negligible.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NoiseShape", "Shrunk", "shrink"]
+__all__ = ["NoiseShape", "Shrunk", "expected", "shrink"]
 
 Floats = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
 NoiseShape = Literal["gaussian", "laplace"]
 
 PSEUDO_ITEMS = 3.0
@@ -51,17 +53,57 @@ def shrink(values: Floats, deviations: Floats, shape: NoiseShape) -> Shrunk:
     """
     mean_absolute = np.sqrt(2 / np.pi) if shape == "gaussian" else np.sqrt(0.5)
     means, spreads, variances = np.maximum(values, 0.0), mean_absolute * deviations, deviations**2
-    groups = np.rint(2 * np.log2(deviations / deviations.min())).astype(np.int64)
-    for group in np.unique(groups):
-        members = np.nonzero(groups == group)[0]
+    for members, deviation in _alike(deviations):
         if len(members) >= FEWEST:
-            deviation = float(np.sqrt(np.mean(deviations[members] ** 2)))
-            means[members], spreads[members], variances[members] = _posterior(values[members], deviation, shape)
+            means[members], spreads[members], variances[members] = _moments(values[members], deviation, shape)
     return Shrunk(means, spreads, variances)
 
 
-def _posterior(values: Floats, deviation: float, shape: NoiseShape) -> tuple[Floats, Floats, Floats]:
-    """Posterior mean, mean absolute deviation and variance under the fitted prior.
+def expected(values: Floats, deviations: Floats, of: Callable[[Floats], Floats], *, signed: bool = False) -> Floats:
+    """The posterior mean of a function of each theta, under Gaussian noise: what |theta| or -theta log(theta) is likely
+    to have been, where the function of the noisy value itself is biased.
+
+    `signed`: theta may be negative. No flat prior: a sum over items is wanted here, and the fitted prior by itself says
+    how much of it is noise.
+    """
+    found = np.empty_like(values)
+    for members, deviation in _alike(deviations):
+        fit = _fit(values[members], deviation, "gaussian", signed=signed, pseudo_items=0.0)
+        found[members] = (fit.posterior * of(fit.theta)).sum(axis=1)[fit.which]
+    return found
+
+
+def _alike(deviations: Floats) -> Iterator[tuple[Places, float]]:
+    """Items whose noise is alike, with their common deviation."""
+    groups = np.rint(2 * np.log2(deviations / deviations.min())).astype(np.int64)
+    for group in np.unique(groups):
+        members = np.nonzero(groups == group)[0]
+        yield members, float(np.sqrt(np.mean(deviations[members] ** 2)))
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """centres: of the bins of values; which: the bin of each value; theta: the grid that a bin sees, a row each;
+    posterior: its probabilities.
+    """
+
+    centres: Floats
+    which: Places
+    theta: Floats
+    posterior: Floats
+
+
+def _moments(values: Floats, deviation: float, shape: NoiseShape) -> tuple[Floats, Floats, Floats]:
+    """Posterior mean, mean absolute deviation and variance under the fitted prior."""
+    fit = _fit(values, deviation, shape, signed=False, pseudo_items=PSEUDO_ITEMS)
+    mean = (fit.posterior * fit.theta).sum(axis=1)
+    away = fit.theta - mean[:, None]
+    spread, variance = (fit.posterior * np.abs(away)).sum(axis=1), (fit.posterior * away**2).sum(axis=1)
+    return np.interp(values, fit.centres, mean), spread[fit.which], variance[fit.which]
+
+
+def _fit(values: Floats, deviation: float, shape: NoiseShape, *, signed: bool, pseudo_items: float) -> _Fit:
+    """The posterior of each value, under the prior fitted to all of them.
 
     Values are binned to a sixth of a deviation and see only the grid within REACH, so time and memory grow with the
     number of distinct bins, which is small, and not with items times grid.
@@ -71,7 +113,7 @@ def _posterior(values: Floats, deviation: float, shape: NoiseShape) -> tuple[Flo
     centres = np.bincount(which, weights=values, minlength=len(bins)) / counts
     band = np.arange(-REACH[shape] * GRID_STEPS, REACH[shape] * GRID_STEPS + 1)
     nodes = np.rint(centres / step).astype(np.int64)[:, None] + band[None, :]
-    valid = nodes >= 0
+    valid = nodes >= 0 if not signed else np.full(nodes.shape, True)
     nodes = np.where(valid, nodes, 0)
     scaled = (centres[:, None] - nodes * step) / deviation
     likelihood = np.exp(-0.5 * scaled**2) if shape == "gaussian" else np.exp(-np.sqrt(2) * np.abs(scaled))
@@ -84,11 +126,7 @@ def _posterior(values: Floats, deviation: float, shape: NoiseShape) -> tuple[Flo
         joint = likelihood * prior[place]
         responsibility = joint * (counts / joint.sum(axis=1))[:, None]
         found = np.bincount(place.ravel(), weights=responsibility.ravel(), minlength=len(distinct))
-        prior = found + PSEUDO_ITEMS / GRID_STEPS
+        prior = found + pseudo_items / GRID_STEPS
     posterior = likelihood * prior[place]
     posterior /= posterior.sum(axis=1, keepdims=True)
-    theta = nodes * step
-    mean = (posterior * theta).sum(axis=1)
-    away = theta - mean[:, None]
-    spread, variance = (posterior * np.abs(away)).sum(axis=1), (posterior * away**2).sum(axis=1)
-    return np.interp(values, centres, mean), spread[which], variance[which]
+    return _Fit(centres, which, nodes.astype(np.float64) * step, posterior)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from .budgets import largest_epsilon, recover
-from .files import load, save, write_csv, write_whole
+from .files import load, save, write_csv, write_parquet, write_whole
 from .grouped import GroupedRelease
 from .pipeline import release
-from .release import ItemEstimate, Other, Release
+from .release import Difference, ItemEstimate, Other, Quantity, Release
 
 __all__ = [
+    "Difference",
     "GroupedRelease",
     "ItemEstimate",
     "Other",
+    "Quantity",
     "Release",
     "largest_epsilon",
     "load",
@@ -19,5 +21,6 @@ __all__ = [
     "release",
     "save",
     "write_csv",
+    "write_parquet",
     "write_whole",
 ]

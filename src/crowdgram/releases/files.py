@@ -18,7 +18,17 @@ from .grouped import GroupedRelease
 from .release import Item, Other, Release
 from .text import guarded_cell
 
-__all__ = ["SCHEMA_VERSION", "load", "parse", "save", "to_document", "to_text", "write_csv", "write_whole"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "load",
+    "parse",
+    "save",
+    "to_document",
+    "to_text",
+    "write_csv",
+    "write_parquet",
+    "write_whole",
+]
 
 SCHEMA_VERSION = 2
 """Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`."""
@@ -132,6 +142,27 @@ def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str]) -
             table = table.set_column(place, guarded_cell(field.name), pa.array(cells, pa.string()))
     target = io.BytesIO()
     csv.write_csv(table, target)
+    write_whole(path, target.getvalue())
+
+
+def write_parquet(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
+    """Write the distribution as Parquet, a row for each item (of each group), whole or not at all.
+
+    The guarantee goes with it, in words and as numbers, in the metadata of the file.
+    """
+    import io
+
+    from pyarrow import parquet
+
+    joint = release.joint if isinstance(release, GroupedRelease) else release
+    about = {
+        "crowdgram.guarantee": json.dumps(joint.guarantee.to_dict()),
+        "crowdgram.sentence": joint.guarantee.sentence(),
+        "crowdgram.weight": joint.weight,
+        "crowdgram.confidence": repr(joint.confidence),
+    }
+    target = io.BytesIO()
+    parquet.write_table(release.to_arrow().replace_schema_metadata(about), target)
     write_whole(path, target.getvalue())
 
 

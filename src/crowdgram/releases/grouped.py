@@ -13,14 +13,15 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..errors import InvalidArgument
 from ..privacy import Event, Guarantee
 from .parts import within
-from .release import Other, Release, Value, optional_library, pandas_frame
+from .release import Other, Quantity, Release, Value, optional_library, pandas_frame
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -90,6 +91,19 @@ class GroupedRelease(Mapping[Value, Release]):
     def __repr__(self) -> str:
         return f"<GroupedRelease by {self.by!r}: {len(self)} groups of {self.joint!r}>"
 
+    def distances(self, kind: Literal["l1", "tv", "l2", "hellinger"] = "l1") -> dict[tuple[Value, Value], Quantity]:
+        """How far each pair of groups is from each other, with intervals; the farthest pair first. Costs no privacy.
+
+            grouped.distances()["DE", "FR"]
+            grouped["DE"].differences(grouped["FR"])  # in which items
+
+        In each pair the groups are in the order of `groups`. Pairs that surely differ come before those that may not.
+        Where items were found in the table, those that only one group of a pair has are part of its "other" there.
+        """
+        pairs = combinations(self.groups, 2)
+        found = {(one, two): self[one].distance(self[two], kind) for one, two in pairs}
+        return dict(sorted(found.items(), key=lambda pair: (pair[1].lower, pair[1].value), reverse=True))
+
     def to_arrow(self) -> pyarrow.Table:
         """A table with a row for each group and item: the group's share, then the item's probability in it."""
         import pyarrow as pa
@@ -114,6 +128,18 @@ class GroupedRelease(Mapping[Value, Release]):
         from .files import save
 
         save(self, path)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of `to_arrow` as CSV, whole or not at all."""
+        from .files import write_csv
+
+        write_csv(self, path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of `to_arrow` as Parquet, whole or not at all."""
+        from .files import write_parquet
+
+        write_parquet(self, path)
 
     @cached_property
     def _made(self) -> dict[Value, Release]:

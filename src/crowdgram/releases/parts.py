@@ -1,4 +1,4 @@
-"""Parts of a release over several item columns: marginals and conditionals. Post-processing: no privacy is spent.
+"""Parts and sums of a release: marginals, conditionals, merged items. Post-processing: no privacy is spent.
 
 A part's probabilities are sums (and quotients) of the release's own, so that parts agree with the whole. Its errors
 start from the shares as measured, x_i = true share + noise of variance v_i, independent over items but for the
@@ -26,9 +26,9 @@ import numpy.typing as npt
 from ..errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from .release import Release
+    from .release import Item, Release
 
-__all__ = ["conditional", "marginal", "within"]
+__all__ = ["conditional", "marginal", "noise_quantile", "summed", "within"]
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
@@ -52,6 +52,13 @@ def marginal(release: Release, columns: Sequence[str]) -> Release:
     if places == list(range(len(release.item_columns))):
         return release
     items, codes = _grouped(release, places, np.arange(len(release)))
+    return summed(release, items, codes, tuple(columns), {"marginal": ", ".join(columns)})
+
+
+def summed(
+    release: Release, items: tuple[Item, ...], codes: Places, columns: tuple[str, ...], said: Mapping[str, Any]
+) -> Release:
+    """The distribution over `items`, each the sum of those items of the release whose code is its place."""
     sums = _sums(release, codes, np.arange(len(release)), len(items))
     all_variance = float(sums.variances.sum())
     all_measured = _above_noise(float(sums.measured.sum()), all_variance)
@@ -60,13 +67,13 @@ def marginal(release: Release, columns: Sequence[str]) -> Release:
     variance = (1 - inside) ** 2 * sums.variances + inside**2 * (all_variance - sums.variances)
     errors = np.sqrt(np.maximum(variance, 0.0)) / all_measured
     other = np.minimum(sums.other, _all_other(release) / 2)
-    reach = _quantile(release.confidence) * np.hypot(errors, other)
+    reach = noise_quantile(release.confidence) * np.hypot(errors, other)
     p = sums.probabilities / sums.probabilities.sum()
     off = np.maximum(_MEAN_ABSOLUTE * np.hypot(errors, other), np.abs(p - r))
     return replace(
         release,
         items=items,
-        item_columns=tuple(columns),
+        item_columns=columns,
         probabilities=p,
         standard_errors=errors,
         lower=np.minimum(np.clip(r - reach, 0.0, 1.0), p),
@@ -76,7 +83,7 @@ def marginal(release: Release, columns: Sequence[str]) -> Release:
         sampling_errors=None,
         measured=r,
         other_errors=other,
-        parameters={**release.parameters, "marginal": ", ".join(columns)},
+        parameters={**release.parameters, **said},
     )
 
 
@@ -104,7 +111,7 @@ def within(release: Release, columns: Sequence[str], given: Mapping[str, Any], c
         )
     items, codes = _grouped(release, places, chosen)
     sums = _sums(release, codes, chosen, len(items))
-    z = _quantile(release.confidence)
+    z = noise_quantile(release.confidence)
     x, x_all = sums.measured, float(sums.measured.sum())
     v, v_all = sums.variances, float(sums.variances.sum())
     share = float(sums.probabilities.sum())
@@ -149,7 +156,7 @@ def _above_noise(total: float, variance: float) -> float:
     return max(total, math.sqrt(variance), 1e-300)
 
 
-def _quantile(confidence: float) -> float:
+def noise_quantile(confidence: float) -> float:
     """What noise keeps to at level `confidence`, in standard deviations: the wider of Laplace and Gaussian.
 
     A sum of independent Laplace variables lies between the two.

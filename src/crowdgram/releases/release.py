@@ -6,7 +6,7 @@ import datetime
 import math
 import os
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
@@ -26,7 +26,19 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Item", "ItemEstimate", "Other", "Release", "Value", "label", "optional_library", "pandas_frame", "plain"]
+__all__ = [
+    "Difference",
+    "Item",
+    "ItemEstimate",
+    "Other",
+    "Quantity",
+    "Release",
+    "Value",
+    "label",
+    "optional_library",
+    "pandas_frame",
+    "plain",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,6 +78,37 @@ class ItemEstimate:
 
     item: Item
     probability: float
+    standard_error: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number computed from a release, such as its entropy, for the answer without noise.
+
+    value: what it is likely to be; not what the noisy probabilities give as they stand, which is biased.
+    standard_error: of the noise. lower, upper: an interval at level `confidence`.
+    """
+
+    value: float
+    standard_error: float
+    lower: float
+    upper: float
+    confidence: float
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One item of two releases: its probability in the first and in the second, and first minus second, with errors."""
+
+    item: Item
+    first: float
+    second: float
+    difference: float
     standard_error: float
     lower: float
     upper: float
@@ -204,6 +247,77 @@ class Release:
 
         return conditional(self, columns, {**(given or {}), **fixed})
 
+    def merged(
+        self,
+        mapping: Mapping[Any, Any] | Callable[[Any], Any],
+        *,
+        other: str | None = None,
+        column: str | None = None,
+    ) -> Release:
+        """The distribution over groups of items, with errors of its own. Costs no privacy.
+
+            release.merged({"apple": "fruit", "pear": "fruit"})
+            release.merged(lambda day: day.month, column="month")
+
+        mapping: what each item becomes; a function is asked for every listed item. What a mapping does not hold stays
+        as it is, or becomes part of the item called `other`, if that is given; so does what becomes None. column: the
+        name of the new item column. An `Other` stays one.
+        """
+        from .merging import merged
+
+        return merged(self, mapping, other, column)
+
+    def entropy(self, *, base: float = 2.0, of: Literal["table", "population"] = "table") -> Quantity:
+        """The entropy of the distribution, in bits unless `base` says otherwise. Costs no privacy.
+
+        An item "other" counts as one item. Where much of the mass is in items that are lost in noise, the interval is
+        wide: they may share it evenly or not.
+        """
+        from .analysis import entropy
+
+        return entropy(self, base, of)
+
+    def distance(
+        self,
+        other: Release,
+        kind: Literal["l1", "tv", "l2", "hellinger"] = "l1",
+        *,
+        of: Literal["table", "population"] = "table",
+    ) -> Quantity:
+        """How far two distributions are from each other, corrected for noise, with an interval. Costs no privacy.
+
+        kind: "l1", the sum of absolute differences; "tv", half of it; "l2", the root of the sum of squares;
+        "hellinger", sqrt(1 - sum of sqrt(p q)). Both need the same items, in any order; if both have an item for all
+        others, what only one of them lists is counted there. The noise of the two is taken to be independent: it is,
+        for two releases, for parts of them, and for two groups of one release. of: "population" allows for sampling
+        too, for two tables of different users.
+        """
+        from .analysis import distance
+
+        return distance(self, other, kind, of)
+
+    def differences(
+        self, other: Release, n: int = 10, *, of: Literal["table", "population"] = "table"
+    ) -> list[Difference]:
+        """The n items that differ most from `other`, first those that surely do. Costs no privacy.
+
+        Items are matched as by `distance`. Each interval holds at level `confidence` by itself: of many items that do
+        not differ, some will seem to.
+        """
+        from .analysis import differences
+
+        return differences(self, other, n, of)
+
+    def sample(self, n: int, *, seed: int | None = None) -> list[Item]:
+        """n synthetic items, drawn independently with the released probabilities. Costs no privacy.
+
+        The randomness is ordinary: the release is public already, and nothing is hidden by it. The items belong to no
+        users, and say no more than the probabilities do.
+        """
+        from .sampling import sample
+
+        return sample(self, n, seed)
+
     def to_arrow(self) -> pyarrow.Table:
         """A table with a row for each item."""
         import pyarrow as pa
@@ -235,6 +349,18 @@ class Release:
         from .files import save
 
         save(self, path)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of `to_arrow` as CSV, whole or not at all."""
+        from .files import write_csv
+
+        write_csv(self, path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of `to_arrow` as Parquet, whole or not at all."""
+        from .files import write_parquet
+
+        write_parquet(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Release:
