@@ -32,6 +32,8 @@ GRID_STEPS = 3
 REACH: dict[str, int] = {"gaussian": 6, "laplace": 8}
 """Standard deviations beyond which a value cannot be noise around a grid point."""
 ITERATIONS = 60
+LONG = 400
+"""Iterations without a flat prior, which has them converge slowly near zero."""
 FEWEST = 5
 """Groups of items smaller than this are left as they are."""
 
@@ -68,7 +70,7 @@ def expected(values: Floats, deviations: Floats, of: Callable[[Floats], Floats],
     """
     found = np.empty_like(values)
     for members, deviation in _alike(deviations):
-        fit = _fit(values[members], deviation, "gaussian", signed=signed, pseudo_items=0.0)
+        fit = _fit(values[members], deviation, "gaussian", signed=signed, pseudo_items=0.0, iterations=LONG)
         found[members] = (fit.posterior * of(fit.theta)).sum(axis=1)[fit.which]
     return found
 
@@ -95,14 +97,16 @@ class _Fit:
 
 def _moments(values: Floats, deviation: float, shape: NoiseShape) -> tuple[Floats, Floats, Floats]:
     """Posterior mean, mean absolute deviation and variance under the fitted prior."""
-    fit = _fit(values, deviation, shape, signed=False, pseudo_items=PSEUDO_ITEMS)
+    fit = _fit(values, deviation, shape, signed=False, pseudo_items=PSEUDO_ITEMS, iterations=ITERATIONS)
     mean = (fit.posterior * fit.theta).sum(axis=1)
     away = fit.theta - mean[:, None]
     spread, variance = (fit.posterior * np.abs(away)).sum(axis=1), (fit.posterior * away**2).sum(axis=1)
     return np.interp(values, fit.centres, mean), spread[fit.which], variance[fit.which]
 
 
-def _fit(values: Floats, deviation: float, shape: NoiseShape, *, signed: bool, pseudo_items: float) -> _Fit:
+def _fit(
+    values: Floats, deviation: float, shape: NoiseShape, *, signed: bool, pseudo_items: float, iterations: int
+) -> _Fit:
     """The posterior of each value, under the prior fitted to all of them.
 
     Values are binned to a sixth of a deviation and see only the grid within REACH, so time and memory grow with the
@@ -122,7 +126,7 @@ def _fit(values: Floats, deviation: float, shape: NoiseShape, *, signed: bool, p
     distinct, place = np.unique(nodes, return_inverse=True)
     place = place.reshape(nodes.shape)
     prior = np.full(len(distinct), 1.0)
-    for _ in range(ITERATIONS):
+    for _ in range(iterations):
         joint = likelihood * prior[place]
         responsibility = joint * (counts / joint.sum(axis=1))[:, None]
         found = np.bincount(place.ravel(), weights=responsibility.ravel(), minlength=len(distinct))

@@ -5,9 +5,12 @@ shares as if they were exact is biased. So the values here are expectations unde
 (`mechanisms.shrink.expected`), and the intervals do not rest on that prior. They rest on the shares as measured,
 x_i = theta_i + noise of deviation s_i, where theta is the answer without noise, and on bounds for every theta:
 
-Entropy, sum of h(theta_i) with h(t) = -t log t. Items above the noise count as measured, each off by about
-    s_i |log(x_i / t)|, where t is the probability of the items that their mass would otherwise go to. The mass that
-    they leave, M, is spread somehow over the others, none of which is above its upper end u_i: most evenly, theta_i =
+Entropy, sum of h(theta_i) with h(t) = -t log t. If M is the mass of the items that are not seen above the noise,
+
+        H = h(M) + h(1 - M) + (1 - M) H_seen + M H_unseen.
+
+    H_seen is as measured, with E h(x) = h(theta) - s^2 / (2 theta) undone; M is off by the root of the sum of s_i^2
+    over the seen. M is spread somehow over the unseen, none of which is above an upper end u_i: most evenly, theta_i =
     min(t, u_i); or as unevenly as can be, theta_i = u_i for the largest u_i until M is used up. Entropy is
     Schur-concave, so nothing lies outside.
 
@@ -15,14 +18,11 @@ l1 distance, sum of |theta_i - phi_i|. With tau_i^2 = s_i^2 + s'_i^2,
 
         |theta_i - phi_i|  <=  E |x_i - y_i|  <=  |theta_i - phi_i| + sqrt(2 / pi) tau_i
 
-    (Jensen; the triangle inequality). Over the items above the noise in either release, that is all; the others add
-    between nothing and all of the mass that is left in the two releases.
+    (Jensen; the triangle inequality). Over the items that both releases together put above the noise, that is all:
+    their mean, by inverse variance, says nothing of their difference. The others add between nothing and all of the
+    mass that is left in the two releases; or, if that is less, what they seem to differ by.
 
 l2 distance: (x_i - y_i)^2 - tau_i^2 is unbiased.
-
-Hellinger distance, sqrt(1 - sum of sqrt(theta_i phi_i)). Items above the noise in both count as measured, with
-    E sqrt(x) = sqrt(theta) (1 - s^2 / (8 theta^2)) undone; the others add between nothing and, by Cauchy and Schwarz,
-    the square root of the product of the masses that are left.
 
 What else than noise the intervals of items allow for (`other_errors`) is taken to add up in the worst way.
 """
@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -38,6 +39,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidArgument
 from ..mechanisms import expected
+from ..privacy import LaplaceEvent
 from .parts import noise_quantile, summed
 from .release import Difference, Other, Quantity
 
@@ -48,26 +50,38 @@ __all__ = ["Kind", "Of", "differences", "distance", "entropy"]
 
 Floats = npt.NDArray[np.float64]
 Of = Literal["table", "population"]
-Kind = Literal["l1", "tv", "l2", "hellinger"]
+Kind = Literal["l1", "tv", "l2"]
 
-ABOVE = 3.0
-"""Standard deviations of noise above which an item is seen."""
+FALSE = 0.01
+"""Chance that noise alone makes any item seen."""
+_SQUARES = 5.0
+"""Variance of the square of noise, in tau^4: 2 if it is Gaussian, 5 if it is Laplace noise."""
 _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 _TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class _Shares:
-    """Shares as measured, the deviations of their noise, what else they may be off by, and their upper ends."""
+    """Shares as measured, the deviations of their noise, what else they may be off by, and their upper ends.
+
+    above: the standard deviations that no noise among all items is likely to reach.
+    """
 
     x: Floats
     s: Floats
     other: Floats
     upper: Floats
+    above: float
 
     @property
     def seen(self) -> npt.NDArray[np.bool_]:
-        return self.x > ABOVE * np.hypot(self.s, self.other)
+        """Items that are there, and not noise."""
+        return self.x > self.above * np.hypot(self.s, self.other)
+
+    @property
+    def reach(self) -> Floats:
+        """Upper ends for all items at once."""
+        return np.minimum(np.maximum(self.x, 0.0) + self.above * np.hypot(self.s, self.other), 1.0)
 
 
 def entropy(release: Release, base: float, of: Of) -> Quantity:
@@ -76,31 +90,40 @@ def entropy(release: Release, base: float, of: Of) -> Quantity:
         raise InvalidArgument(f"base={base!r}: needs to be a number above 1, such as 2 for bits.")
     shares, z = _shares(release, of), noise_quantile(release.confidence)
     seen = shares.seen
-    x, s, other = shares.x[seen], shares.s[seen], shares.other[seen]
-    if seen.all():
-        total = float(x.sum())
-        x, s, other = x / total, s / total, other / total
-    measured = float(_h(x).sum() + (s**2 / (2 * x)).sum())
-    left = max(0.0, 1 - float(x.sum()))
-    caps = np.maximum(shares.upper[~seen], _TINY)
-    if not len(caps) or left <= 0:
-        level = math.exp(-min(measured, 700.0))
-        ends = [(measured, level), (measured, level)]
-    else:
-        caps = np.minimum(caps * max(1.0, left / float(caps.sum())), 1.0)
-        ends = [(measured + value, level) for value, level in (_least_even(caps, left), _most_even(caps, left))]
-    errors = []
-    for _, level in ends:
-        pull = np.abs(np.log(x / level))
-        errors.append((math.sqrt(float((pull**2 * s**2).sum())), float((pull * other).sum())))
-    reaches = [z * math.hypot(*error) for error in errors]
+    middle, error = _entropy_of_seen(shares, seen)
+    left = 1 - float(shares.x[seen].sum())
+    off = z * math.hypot(_length(shares.s[seen]), float(shares.other[seen].sum()))
+    lows, highs = [], []
+    for mass in (min(max(left + shift, 0.0), 1.0) for shift in (0.0, -off, off)):
+        if seen.all():
+            mass = 0.0
+        elif not seen.any():
+            mass = 1.0
+        of_seen = (1 - mass) * middle + float(_h(np.array([1 - mass])).sum())
+        lows.append(of_seen + _least_even(shares.upper[~seen], mass))
+        highs.append(of_seen + _most_even(shares.reach[~seen], mass))
+    reach = z * (1 - min(max(left, 0.0), 1.0)) * error if not seen.all() else z * error
     deviations = np.maximum(shares.s, _TINY)
-    mass = max(float(expected(shares.x, deviations, _same).sum()), _TINY)
-    value = float(expected(shares.x, deviations, _h).sum()) / mass + math.log(mass)
-    most = math.log(len(release))
-    return _quantity(
-        value, max(errors)[0], ends[0][0] - reaches[0], ends[1][0] + reaches[1], most, release, unit=math.log(base)
-    )
+    total = max(float(expected(shares.x, deviations, _same).sum()), _TINY)
+    value = float(expected(shares.x, deviations, _h).sum()) / total + math.log(total)
+    lower = lows[0] - math.hypot(lows[0] - min(lows), reach)
+    upper = highs[0] + math.hypot(max(highs) - highs[0], reach)
+    return _quantity(value, lower, upper, math.log(len(release)), release, unit=math.log(base))
+
+
+def _entropy_of_seen(shares: _Shares, seen: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """The entropy among the seen items, in nats, and its error."""
+    if not seen.any():
+        return 0.0, 0.0
+    total = float(shares.x[seen].sum())
+    x, s, other = shares.x[seen] / total, shares.s[seen] / total, shares.other[seen] / total
+    lost = s**2 / (2 * x)
+    found = float((_h(x) + lost).sum())
+    pull = np.abs(np.log(x) + found)
+    # Where all are alike the first order vanishes. What is left is the scatter of squares; and items that are seen only
+    # because noise raised them, which makes the correction itself doubtful.
+    noise = math.hypot(_length(pull * s), _length(math.sqrt(_SQUARES) * lost))
+    return found, math.hypot(noise, float((pull * other).sum()), float(lost.sum()))
 
 
 def distance(one: Release, two: Release, kind: Kind, of: Of) -> Quantity:
@@ -112,13 +135,10 @@ def distance(one: Release, two: Release, kind: Kind, of: Of) -> Quantity:
     z = noise_quantile(one.confidence)
     if kind == "l2":
         return _l2(a, b, z, one)
-    if kind == "hellinger":
-        return _hellinger(a, b, z, one, two)
     found = _l1(a, b, z, one)
     if kind == "l1":
         return found
-    halves = (found.value / 2, found.standard_error / 2, found.lower / 2, found.upper / 2)
-    return Quantity(*halves, found.confidence)
+    return Quantity(found.value / 2, found.lower / 2, found.upper / 2, found.confidence)
 
 
 def differences(one: Release, two: Release, n: int, of: Of) -> list[Difference]:
@@ -206,83 +226,58 @@ def _unnamed(item: Any) -> Any:
 
 
 def _l1(a: _Shares, b: _Shares, z: float, release: Release) -> Quantity:
-    difference, tau = a.x - b.x, np.hypot(a.s, b.s)
-    seen = a.seen | b.seen
-    found = float(np.abs(difference[seen]).sum())
-    error = math.sqrt(float((tau[seen] ** 2).sum()))
+    difference, tau = a.x - b.x, np.maximum(np.hypot(a.s, b.s), _TINY)
+    # By inverse variance, so that the mean is not correlated with the difference: which items are seen then does not
+    # depend on how far apart they happen to lie.
+    mean, deviation = (a.x * b.s**2 + b.x * a.s**2) / tau**2, a.s * b.s / tau
+    seen = mean > max(a.above, b.above) * np.hypot(deviation, np.maximum(a.other, b.other))
+    found, everything = float(np.abs(difference[seen]).sum()), float(np.abs(difference).sum())
     other = float((a.other + b.other).sum())
-    lower = found - _MEAN_ABSOLUTE * float(tau[seen].sum()) - z * math.hypot(error, other)
-    left = 0.0
+    lower = found - _MEAN_ABSOLUTE * float(tau[seen].sum()) - z * math.hypot(_length(tau[seen]), other)
+    upper = everything + z * math.hypot(_length(tau), other)
     if not seen.all():
-        # What is left moves with the seen items: one of x and y counts twice there, the other not at all.
-        left = max(0.0, 1 - float(a.x[seen].sum())) + max(0.0, 1 - float(b.x[seen].sum()))
-        error = 2 * math.sqrt(
-            float(np.where(difference > 0, b.s, a.s)[seen] @ np.where(difference > 0, b.s, a.s)[seen])
-        )
-    upper = found + left + z * math.hypot(error, other)
-    value = float(expected(difference, np.maximum(tau, _TINY), np.abs, signed=True).sum())
-    return _quantity(value, error, lower, upper, 2.0, release)
+        left = [max(0.0, 1 - float(each.x[seen].sum())) for each in (a, b)]
+        # In found + left, one of x and y counts twice, the other not at all.
+        twice = 2 * np.where(difference > 0, b.s, a.s)[seen]
+        upper = min(upper, found + sum(left) + z * math.hypot(_length(twice), other))
+    value = float(expected(difference, tau, np.abs, signed=True).sum())
+    return _quantity(value, lower, upper, 2.0, release)
 
 
 def _l2(a: _Shares, b: _Shares, z: float, release: Release) -> Quantity:
     difference, tau = a.x - b.x, np.hypot(a.s, b.s)
     squares = difference**2 - tau**2
     square = float(squares.sum())
-    # The square of noise has variance 2 tau^4 if it is Gaussian, 5 tau^4 if it is Laplace noise.
-    error = math.sqrt(float((4 * np.maximum(squares, 0.0) * tau**2 + 5 * tau**4).sum()))
+    error = math.sqrt(float((4 * np.maximum(squares, 0.0) * tau**2 + _SQUARES * tau**4).sum()))
     other = z * float(np.linalg.norm(a.other + b.other))
     lower, upper = (math.sqrt(max(square + side * z * error, 0.0)) for side in (-1, 1))
-    value = math.sqrt(max(square, 0.0))
-    return _quantity(value, min(error / (2 * value) if value > 0 else math.inf, math.sqrt(error)), lower - other,
-                     upper + other, math.sqrt(2), release)  # fmt: skip
+    return _quantity(math.sqrt(max(square, 0.0)), lower - other, upper + other, math.sqrt(2), release)
 
 
-def _hellinger(a: _Shares, b: _Shares, z: float, one: Release, two: Release) -> Quantity:
-    seen = a.seen & b.seen
-    x, y, s, t = a.x[seen], b.x[seen], a.s[seen], b.s[seen]
-    if seen.all():
-        x, s, y, t = x / x.sum(), s / x.sum(), y / y.sum(), t / y.sum()
-    root = np.sqrt(x * y)
-    common = float((root * (1 + s**2 / (8 * x**2)) * (1 + t**2 / (8 * y**2))).sum())
-    shift = common / 2 if seen.all() else 0.0
-    by_x, by_y = np.sqrt(y / x) / 2 - shift, np.sqrt(x / y) / 2 - shift
-    # Where both are alike, the first order vanishes and what is left is the scatter of squares.
-    squares = 5 * ((s**2 / x**2 + t**2 / y**2) * root / 8) ** 2
-    error = math.sqrt(float((by_x**2 * s**2 + by_y**2 * t**2 + squares).sum()))
-    other = float((np.abs(by_x) * a.other[seen] + np.abs(by_y) * b.other[seen]).sum())
-    reach = z * math.hypot(error, other)
-    rest = 0.0
-    if not seen.all():
-        left = [1 - float(v.sum()) + z * math.sqrt(float((w**2).sum())) for v, w in ((x, s), (y, t))]
-        rest = math.sqrt(min(max(left[0], 0.0), 1.0) * min(max(left[1], 0.0), 1.0))
-        rest = min(rest, float(np.sqrt(a.upper[~seen] * b.upper[~seen]).sum()))
-    likely = float(np.sqrt(one.probabilities[~seen] * two.probabilities[~seen]).sum())
-    lower, value, upper = (
-        math.sqrt(min(max(1 - affinity, 0.0), 1.0))
-        for affinity in (common + rest + reach, common + likely, common - reach)
-    )
-    return _quantity(
-        value, error / (2 * value) if value > math.sqrt(error) else math.sqrt(error), lower, upper, 1.0, one
-    )
+def _least_even(caps: Floats, mass: float) -> float:
+    """The least entropy of `mass` spread over items of at most `caps`."""
+    if not len(caps) or mass <= 0:
+        return 0.0
+    largest = np.sort(_room(caps, mass))[::-1]
+    return float(_h(np.clip(mass - (np.cumsum(largest) - largest), 0.0, largest)).sum())
 
 
-def _least_even(caps: Floats, mass: float) -> tuple[float, float]:
-    """The least entropy of `mass` spread over items of at most `caps`, and the last item's probability."""
-    largest = np.sort(caps)[::-1]
-    before = np.cumsum(largest) - largest
-    filled = np.clip(mass - before, 0.0, largest)
-    level = float(filled[filled > 0][-1])
-    return float(_h(filled).sum()), max(level, _TINY)
-
-
-def _most_even(caps: Floats, mass: float) -> tuple[float, float]:
-    """The greatest entropy of `mass` spread over items of at most `caps`, and the level that it fills them to."""
-    ordered = np.sort(caps)
+def _most_even(caps: Floats, mass: float) -> float:
+    """The greatest entropy of `mass` spread over items of at most `caps`."""
+    if not len(caps) or mass <= 0:
+        return 0.0
+    ordered = np.sort(_room(caps, mass))
     # With the level at the i-th cap, the items below are full and the others at the level.
     held = np.cumsum(ordered) - ordered + ordered * np.arange(len(ordered), 0, -1)
     place = min(int(np.searchsorted(held, mass)), len(ordered) - 1)
     level = (mass - float(ordered[:place].sum())) / (len(ordered) - place)
-    return float(_h(np.minimum(ordered, level)).sum()), max(level, _TINY)
+    return float(_h(np.minimum(ordered, level)).sum())
+
+
+def _room(caps: Floats, mass: float) -> Floats:
+    """Caps that can hold the mass, all raised alike where they could not."""
+    caps = np.maximum(caps, _TINY)
+    return caps * max(1.0, mass / float(caps.sum()))
 
 
 def _shares(release: Release, of: Of) -> _Shares:
@@ -292,15 +287,20 @@ def _shares(release: Release, of: Of) -> _Shares:
     errors = release.standard_errors
     if of == "population" and release.sampling_errors is not None:
         errors = np.hypot(errors, release.sampling_errors)
-    return _Shares(x, errors, other, upper)
+    one = FALSE / len(release)
+    laplace = isinstance(release.events[-1], LaplaceEvent) if release.events else False
+    above = -math.log(2 * one) / math.sqrt(2) if laplace else -NormalDist().inv_cdf(one)
+    return _Shares(x, errors, other, upper, above)
 
 
-def _quantity(
-    value: float, error: float, lower: float, upper: float, most: float, release: Release, unit: float = 1.0
-) -> Quantity:
+def _quantity(value: float, lower: float, upper: float, most: float, release: Release, unit: float = 1.0) -> Quantity:
     lower, upper = min(max(lower, 0.0), most), min(max(upper, 0.0), most)
     value = min(max(value, lower), upper)
-    return Quantity(value / unit, error / unit, lower / unit, upper / unit, release.confidence)
+    return Quantity(value / unit, lower / unit, upper / unit, release.confidence)
+
+
+def _length(values: Floats) -> float:
+    return float(np.linalg.norm(values))
 
 
 def _h(t: Floats) -> Floats:

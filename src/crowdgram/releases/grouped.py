@@ -91,7 +91,7 @@ class GroupedRelease(Mapping[Value, Release]):
     def __repr__(self) -> str:
         return f"<GroupedRelease by {self.by!r}: {len(self)} groups of {self.joint!r}>"
 
-    def distances(self, kind: Literal["l1", "tv", "l2", "hellinger"] = "l1") -> dict[tuple[Value, Value], Quantity]:
+    def distances(self, kind: Literal["l1", "tv", "l2"] = "l1") -> dict[tuple[Value, Value], Quantity]:
         """How far each pair of groups is from each other, with intervals; the farthest pair first. Costs no privacy.
 
             grouped.distances()["DE", "FR"]

@@ -87,12 +87,12 @@ class ItemEstimate:
 class Quantity:
     """A number computed from a release, such as its entropy, for the answer without noise.
 
-    value: what it is likely to be; not what the noisy probabilities give as they stand, which is biased.
-    standard_error: of the noise. lower, upper: an interval at level `confidence`.
+    value: what it is likely to be; not what the noisy probabilities give as they stand, which is biased. lower, upper:
+    an interval at level `confidence`. Where much is lost in noise it is far wider than chance alone would make it: it
+    holds all that the lost items may be.
     """
 
     value: float
-    standard_error: float
     lower: float
     upper: float
     confidence: float
@@ -280,15 +280,15 @@ class Release:
     def distance(
         self,
         other: Release,
-        kind: Literal["l1", "tv", "l2", "hellinger"] = "l1",
+        kind: Literal["l1", "tv", "l2"] = "l1",
         *,
         of: Literal["table", "population"] = "table",
     ) -> Quantity:
         """How far two distributions are from each other, corrected for noise, with an interval. Costs no privacy.
 
-        kind: "l1", the sum of absolute differences; "tv", half of it; "l2", the root of the sum of squares;
-        "hellinger", sqrt(1 - sum of sqrt(p q)). Both need the same items, in any order; if both have an item for all
-        others, what only one of them lists is counted there. The noise of the two is taken to be independent: it is,
+        kind: "l1", the sum of absolute differences; "tv", half of it; "l2", the root of the sum of squares. Both need
+        the same items, in any order; if both have an item for all others, what only one of them lists is counted there.
+        The noise of the two is taken to be independent: it is,
         for two releases, for parts of them, and for two groups of one release. of: "population" allows for sampling
         too, for two tables of different users.
         """
