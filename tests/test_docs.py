@@ -1,11 +1,14 @@
 """The documents keep their word: every example runs, every link leads somewhere.
 
 Blocks of one document share a namespace and a folder and run in order. A block that cannot be run has a
-comment just above it: `<!-- not run: reason -->`.
+comment just above it: `<!-- not run: reason -->`. A `text` block is what the block before it printed: the same words,
+and numbers that are near, since noise is fresh in every run; a line "..." stands for any lines.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
 import subprocess
@@ -56,11 +59,42 @@ def run_command(command):
     if command[0] == "crowdgram":
         result = CliRunner().invoke(app, command[1:])
         assert result.exit_code == 0, f"{shlex.join(command)}\n{result.output}"
-    elif command[0] == "make":
+        return result.stdout
+    if command[0] == "make":
         for target in command[1:]:
             assert target in make_targets(), f"the Makefile has no target {target}"
-    else:
-        pytest.fail(f"{shlex.join(command)}: only crowdgram and make are run; mark the block as not run")
+        return ""
+    return pytest.fail(f"{shlex.join(command)}: only crowdgram and make are run; mark the block as not run")
+
+
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def near(one, two):
+    return abs(one - two) <= 0.25 * max(abs(one), abs(two)) + 0.03
+
+
+def agrees(shown, printed):
+    """Whether a line is as shown: the same words, whatever the spaces and bars between them, and near numbers."""
+    words = [" ".join(NUMBER.sub("#", line.replace("█", "")).split()) for line in (shown, printed)]
+    numbers = [[float(number) for number in NUMBER.findall(line)] for line in (shown, printed)]
+    return words[0] == words[1] and all(near(*pair) for pair in zip(*numbers, strict=True))
+
+
+def check_output(shown, printed, where):
+    lines = [line for line in printed.splitlines() if line.strip()]
+    skip = False
+    for line in shown.splitlines():
+        if line.strip() == "...":
+            skip = True
+        elif line.strip():
+            while skip and lines and not agrees(line, lines[0]):
+                lines.pop(0)
+            assert lines, f"{where}: not printed: {line}"
+            assert agrees(line, lines[0]), f"{where}: shown and printed:\n{line}\n{lines[0]}"
+            lines.pop(0)
+            skip = False
+    assert skip or not lines, f"{where}: not shown: {lines[0]}"
 
 
 def make_targets():
@@ -69,17 +103,24 @@ def make_targets():
 
 def run_document(text, name):
     namespace = {"__name__": "__docs__"}
+    printed = None
     for block in blocks(text):
         if block.skipped:
+            printed = None
             continue
-        if block.language == "python":
-            # The line numbers of a traceback are those of the document.
-            exec(compile("\n" * (block.line - 1) + block.code, name, "exec"), namespace)
+        if block.language == "text":
+            assert printed is not None, f"{name}:{block.line}: no block was run before this output"
+            check_output(block.code, printed, f"{name}:{block.line}")
+            printed = None
+        elif block.language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as target:
+                # The line numbers of a traceback are those of the document.
+                exec(compile("\n" * (block.line - 1) + block.code, name, "exec"), namespace)
+            printed = target.getvalue()
         elif block.language in ("console", "bash"):
             found = commands(block.code)
             assert found, f"{name}:{block.line}: no line starts with '$ '"
-            for command in found:
-                run_command(command)
+            printed = "".join(run_command(command) for command in found)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -106,6 +147,12 @@ def test_there_are_examples():
         "```console\n$ rm -r x\n```\n",
         "```console\ncrowdgram --version\n```\n",
         "<!-- not run: -->\n```python\n1 / 0\n```\n",
+        "```python\nprint('a 1')\n```\n\n```text\nb 1\n```\n",
+        "```python\nprint('a 1')\n```\n\n```text\na 2\n```\n",
+        "```python\nprint('a 1')\n```\n\n```text\na 1\na 1\n```\n",
+        "```python\nprint('a', 1, 'b', sep='\\n')\n```\n\n```text\na\n```\n",
+        "```python\nprint('a', 1, 'b', sep='\\n')\n```\n\n```text\n...\nc\n```\n",
+        "```text\na\n```\n",
     ],
 )
 def test_a_broken_document_is_noticed(text, tmp_path, monkeypatch):
@@ -116,6 +163,11 @@ def test_a_broken_document_is_noticed(text, tmp_path, monkeypatch):
 
 def test_a_block_can_be_skipped_with_a_reason():
     run_document("<!-- not run: it divides by nothing -->\n```python\n1 / 0\n```\n", "skipped.md")
+
+
+def test_output_may_be_near():
+    code = "print('a  0.100', 'b', 'c 9', sep='\\n')"
+    run_document(f"```python\n{code}\n```\n\n```text\na 0.120\n...\nc 10\n```\n", "near.md")
 
 
 def slug(heading):

@@ -31,7 +31,7 @@ from crowdgram.errors import InvalidArgument, UnwritableTarget
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Crowd"]
+__all__ = ["Crowd", "Visits"]
 
 # A batch holds whole users and at most this many rows; so no single user may have more.
 _BATCH_ROWS = 1_000_000
@@ -230,6 +230,93 @@ class Crowd:
     def _write_domain(self, draft: Path) -> None:
         with open(draft, "w", encoding="utf-8", newline="") as file:
             file.writelines(f"{name}\n" for name in self.item_names())
+
+
+@dataclass(frozen=True)
+class Visits:
+    """The sample table of the examples: visits of a shop's pages, from three countries. Nobody in it is real.
+
+    Columns `user`, `country`, `page`, `word` and `n`. A row says that a user looked for a word on a page, n times.
+    Users have a country and are abroad for one row in twenty. Pages are visited as the country likes them. Words are
+    Zipf-distributed over `words` invented ones; one row in fifty has a word that nobody else has. Most users have some
+    ten rows; one in a hundred is a robot with 300, all of the page "search". The same seed gives the same table (with
+    one version of numpy).
+    """
+
+    users: int = 4000
+    words: int = 1000
+    seed: int = 1
+
+    COUNTRIES = ("DE", "FR", "IT")
+    PAGES = ("home", "search", "basket", "recipes", "wine", "help")
+    _CROWD = (0.5, 0.3, 0.2)
+    _LIKES = (
+        (0.40, 0.20, 0.15, 0.15, 0.05, 0.05),
+        (0.38, 0.12, 0.15, 0.15, 0.15, 0.05),
+        (0.38, 0.19, 0.15, 0.16, 0.07, 0.05),
+    )
+
+    def __post_init__(self) -> None:
+        _check_whole("users", self.users, low=100, high=10**6)
+        _check_whole("words", self.words, low=1, high=10**6)
+        _check_whole("seed", self.seed, low=0)
+
+    def table(self) -> pa.Table:
+        """The whole table in memory."""
+        rng = np.random.default_rng(self.seed)
+        home = rng.choice(3, self.users, p=self._CROWD)
+        robot = np.arange(self.users) % 100 == 99
+        rows_of = np.where(robot, 300, np.clip(np.rint(10 * np.exp(0.8 * rng.standard_normal(self.users))), 1, 200))
+        user = np.repeat(np.arange(self.users), rows_of.astype(np.int64))
+        size = len(user)
+        country = np.where(rng.random(size) < 0.05, rng.integers(0, 3, size), home[user])
+        ends = np.cumsum(self._LIKES, axis=1)
+        page = np.minimum((rng.random(size)[:, None] >= ends[country]).sum(axis=1), len(self.PAGES) - 1)
+        page = np.where(robot[user], self.PAGES.index("search"), page)
+        zipf = np.cumsum(1 / np.arange(1, self.words + 1))
+        word = np.searchsorted(zipf / zipf[-1], rng.random(size), side="right")
+        own = self.words + user  # a word of one's own: a name, an address
+        word = np.where(rng.random(size) < 0.02, own, word)
+        order = rng.permutation(size)
+        return pa.table(
+            {
+                "user": user[order],
+                "country": pa.array(self.COUNTRIES).take(pa.array(country[order])),
+                "page": pa.array(self.PAGES).take(pa.array(page[order])),
+                "word": pa.array([_word(number) for number in range(self.words + self.users)]).take(
+                    pa.array(word[order])
+                ),
+                "n": rng.integers(1, 4, size),
+            }
+        )
+
+    def write(self, path: str | os.PathLike[str]) -> int:
+        """Write the table, as Parquet or CSV by its suffix, whole or not at all, and return its number of rows."""
+        target = Path(path)
+        if target.suffix.lower() not in (".parquet", ".csv"):
+            raise InvalidArgument(f"path is '{target}'; its name must end in .parquet or .csv.")
+        _check_targets([target])
+        table = self.table()
+        write = pa.csv.write_csv if target.suffix.lower() == ".csv" else pa.parquet.write_table
+        try:
+            with _folder_beside(target) as folder:
+                draft = Path(folder, target.name)
+                write(table, str(draft))
+                os.replace(draft, target)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise UnwritableTarget(f"Cannot write '{target}': {reason}. Choose another folder.") from error
+        return int(table.num_rows)
+
+
+def _word(number: int) -> str:
+    """An invented word for each number: syllables, one for each digit to base 40."""
+    syllables = [consonant + vowel for consonant in "bdfklmrs" for vowel in "aeiou"]
+    word = syllables[number % 40]
+    while number >= 40:
+        number = number // 40 - 1
+        word = syllables[number % 40] + word
+    return word
 
 
 def _urn(rng: np.random.Generator, rows_of: NDArray[np.int64], differ: float) -> NDArray[np.int64]:

@@ -26,6 +26,7 @@ from ..errors import (
 from ..privacy import Adjacency
 from . import ledgers
 from .paper import PAPER_COMMANDS
+from .saved import SAVED_COMMANDS
 
 __all__ = ["app"]
 
@@ -273,12 +274,21 @@ def release(
 def show(
     path: Annotated[Path, typer.Argument(help="A release saved by 'crowdgram release'.", show_default=False)],
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
+    entropy: Annotated[bool, typer.Option("--entropy", help="Show the entropy too.")] = False,
 ) -> None:
     """Show a saved release."""
     from .. import releases
     from .display import show as show_any
+    from .display import show_entropy
 
-    show_any(Console(), releases.load(path), top)
+    loaded, console = releases.load(path), Console()
+    show_any(console, loaded, top)
+    if entropy:
+        show_entropy(console, loaded)
+
+
+for saved_command in SAVED_COMMANDS:
+    app.command()(guarded(saved_command))
 
 
 @app.command()
@@ -309,6 +319,19 @@ ledger_app = typer.Typer(help="Keep a data set's budget in a file.", no_args_is_
 for _command in (ledgers.create, ledgers.show, ledgers.history, ledgers.recover):
     ledger_app.command()(guarded(_command))
 app.add_typer(ledger_app, name="ledger")
+
+
+@app.command()
+@guarded
+def sample(
+    output: Annotated[Path, typer.Argument(help="Where to write the table: .parquet or .csv.", show_default=False)],
+) -> None:
+    """Write the sample table of the examples: visits of an invented shop."""
+    from ..synth import Visits
+    from .display import printable, say
+
+    written = Visits().write(output)
+    say(Console(), f"Wrote {written} rows of {Visits().users} invented users to {printable(str(output))}.")
 
 
 @app.command()

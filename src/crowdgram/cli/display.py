@@ -17,7 +17,7 @@ from rich.text import Text
 from ..releases import GroupedRelease, Other, Release
 from ..releases.text import printable
 
-__all__ = ["Stages", "printable", "show", "show_release"]
+__all__ = ["Stages", "printable", "say", "show", "show_entropy", "show_release"]
 
 _BAR = 24
 _MOST_GROUPS = 20
@@ -47,6 +47,20 @@ class Stages:
     ) -> None:
         if self._status is not None:
             self._status.stop()
+
+
+def say(console: Console, text: str) -> None:
+    """One line as it is, whatever is in it."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def show_entropy(console: Console, release: Release | GroupedRelease) -> None:
+    """The entropy of a release, or of every group."""
+    parts = [("", release)] if isinstance(release, Release) else [(f" of {one}", release[one]) for one in release]
+    for name, part in parts:
+        found = part.entropy()
+        interval = f"{found.confidence:.0%} interval {found.lower:.3f} to {found.upper:.3f}"
+        say(console, f"Entropy{printable(name)}: {found.value:.3f} bits ({interval}).")
 
 
 def show(console: Console, release: Release | GroupedRelease, n: int) -> None:
