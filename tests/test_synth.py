@@ -20,7 +20,7 @@ from scipy import stats
 
 from crowdgram import synth
 from crowdgram.errors import CrowdgramError, InvalidArgument, UnwritableTarget
-from crowdgram.synth import Crowd
+from crowdgram.synth import Crowd, Visits, _word
 
 
 def columns(crowd: Crowd) -> tuple[np.ndarray, np.ndarray]:
@@ -270,3 +270,43 @@ def test_a_failure_of_a_side_file_leaves_no_table(tmp_path: Path, monkeypatch: p
     with pytest.raises(UnwritableTarget):
         Crowd(users=3).write(tmp_path / "crowd.csv", domain=tmp_path / "domain.txt")
     assert list(tmp_path.iterdir()) == []
+
+
+# --- the sample table of the examples
+
+
+def test_the_sample_is_what_it_says():
+    visits = Visits()
+    table = visits.table()
+    assert table.equals(Visits().table())
+    assert not table.equals(Visits(seed=2).table())
+    frame = table.to_pandas()
+    assert list(frame.columns) == ["user", "country", "page", "word", "n"]
+    assert not frame.isna().any().any()
+    assert set(frame.country) == set(Visits.COUNTRIES)
+    assert set(frame.page) == set(Visits.PAGES)
+    assert frame.n.between(1, 3).all()
+    rows = frame.groupby("user").size()
+    robots = frame[frame.user % 100 == 99]
+    assert len(rows) == visits.users
+    assert rows[rows.index % 100 == 99].eq(300).all()
+    assert set(robots.page) == {"search"}
+    assert 8 <= rows.median() <= 12
+    shares = frame[frame.user % 100 != 99].groupby("country").page.value_counts(normalize=True).unstack()
+    assert shares.loc["FR", "wine"] > 2 * shares.loc["DE", "wine"]
+    users = frame.groupby("word").user.nunique()
+    assert (users == 1).sum() > 500  # words that must not come out
+    assert users.max() > 2000
+    assert len({_word(number) for number in range(70_000)}) == 70_000
+
+
+def test_the_sample_is_written_whole_or_not_at_all(tmp_path):
+    rows = Visits(users=100).write(tmp_path / "visits.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "visits.parquet").num_rows == rows
+    assert Visits(users=100).write(tmp_path / "visits.csv") == rows
+    for path in (tmp_path / "visits.txt", tmp_path / "none" / "visits.csv", tmp_path):
+        with pytest.raises(CrowdgramError):
+            Visits(users=100).write(path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["visits.csv", "visits.parquet"]
+    with pytest.raises(InvalidArgument, match="users is 5"):
+        Visits(users=5)

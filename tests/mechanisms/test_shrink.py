@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from crowdgram.mechanisms.shrink import FEWEST, shrink
+from crowdgram.mechanisms.shrink import FEWEST, expected, shrink
 
 SHAPES = ["gaussian", "laplace"]
 
@@ -111,3 +111,16 @@ def test_a_million_items_fit_in_memory():
     tracemalloc.stop()
     assert len(made.means) == 10**6
     assert peak < 500 * 2**20
+
+
+def test_expected_undoes_what_noise_adds():
+    """Sums of functions of theta, which the noisy values themselves would give far too large or too small."""
+    theta = np.concatenate([np.zeros(900), np.linspace(-8, 8, 100)])
+    noisy = theta + noise("gaussian", 1.0, len(theta), 3)
+    truth = np.abs(theta).sum()
+    found = expected(noisy, np.ones(len(theta)), np.abs, signed=True).sum()
+    assert abs(found - truth) < 0.15 * abs(np.abs(noisy).sum() - truth)
+    assert expected(np.array([5.0]), np.array([1e-6]), np.square)[0] == pytest.approx(25.0, rel=1e-3)
+    negative = expected(np.full(50, -20.0), np.ones(50), lambda t: t)
+    assert np.all(negative >= 0)  # unless signed, theta is not negative
+    assert expected(np.full(50, -20.0), np.ones(50), lambda t: t, signed=True) == pytest.approx(-20.0, abs=0.2)
