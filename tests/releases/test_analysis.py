@@ -423,6 +423,12 @@ def test_exports(tmp_path):
         assert metadata[b"crowdgram.sentence"].decode() == one.guarantee.sentence()
 
 
+def test_names_of_columns_are_no_formulas(tmp_path):
+    joint = made(zipf(2), np.full(2, 1e-3), [(1, "a"), (2, "a")], ("=1+1", "page"))
+    joint.to_csv(tmp_path / "r.csv")
+    assert (tmp_path / "r.csv").read_text().startswith('"\'=1+1","page"')
+
+
 def test_exports_are_whole_or_not_there(tmp_path):
     with pytest.raises(UnwritableTarget):
         exact(zipf(3)).to_parquet(tmp_path / "none" / "r.parquet")

@@ -138,8 +138,10 @@ def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str]) -
     table = release.to_arrow()
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
-            cells = [guarded_cell(text) for text in table.column(place).to_pylist()]
-            table = table.set_column(place, guarded_cell(field.name), pa.array(cells, pa.string()))
+            texts = table.column(place).to_pylist()
+            cells = [None if text is None else guarded_cell(text) for text in texts]
+            table = table.set_column(place, field.name, pa.array(cells, pa.string()))
+    table = table.rename_columns([guarded_cell(name) for name in table.column_names])
     target = io.BytesIO()
     csv.write_csv(table, target)
     write_whole(path, target.getvalue())
