@@ -216,6 +216,8 @@ def test_items_that_one_release_lists_are_others_in_the_other():
 @pytest.mark.parametrize(
     ("two", "words"),
     [
+        (None, "needs to be a Release"),
+        ({0: 0.5, 1: 0.5}, "needs to be a Release"),
         (exact(zipf(4)), "different items"),
         (exact(zipf(3), ["0", "1", "2"]), "different items"),
         (exact(zipf(3), [False, True, 2]), "different items"),
@@ -225,8 +227,9 @@ def test_items_that_one_release_lists_are_others_in_the_other():
     ],
 )
 def test_releases_that_cannot_be_compared(two, words):
-    with pytest.raises(InvalidArgument, match=words):
-        exact(zipf(3)).distance(two)
+    for ask in (exact(zipf(3)).distance, exact(zipf(3)).differences):
+        with pytest.raises(InvalidArgument, match=words):
+            ask(two)
 
 
 @pytest.mark.parametrize("kind", ["kl", "L1", "", None, 1])

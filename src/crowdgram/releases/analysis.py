@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +41,7 @@ from ..errors import InvalidArgument
 from ..mechanisms import expected
 from ..privacy import LaplaceEvent
 from .parts import noise_quantile, summed
-from .release import Difference, Other, Quantity
-
-if TYPE_CHECKING:
-    from .release import Item, Release
+from .release import Difference, Item, Other, Quantity, Release
 
 __all__ = ["Kind", "Of", "differences", "distance", "entropy"]
 
@@ -93,16 +90,14 @@ def entropy(release: Release, base: float, of: Of) -> Quantity:
     middle, error = _entropy_of_seen(shares, seen)
     left = 1 - float(shares.x[seen].sum())
     off = z * math.hypot(_length(shares.s[seen]), float(shares.other[seen].sum()))
-    lows, highs = [], []
-    for mass in (min(max(left + shift, 0.0), 1.0) for shift in (0.0, -off, off)):
-        if seen.all():
-            mass = 0.0
-        elif not seen.any():
-            mass = 1.0
-        of_seen = (1 - mass) * middle + float(_h(np.array([1 - mass])).sum())
-        lows.append(of_seen + _least_even(shares.upper[~seen], mass))
-        highs.append(of_seen + _most_even(shares.reach[~seen], mass))
-    reach = z * (1 - min(max(left, 0.0), 1.0)) * error if not seen.all() else z * error
+    if seen.all() or not seen.any():
+        masses = [0.0 if seen.all() else 1.0]
+    else:
+        masses = [min(max(left + shift, 0.0), 1.0) for shift in (0.0, -off, off)]
+    known = [(1 - mass) * middle + float(_h(np.array([1 - mass])).sum()) for mass in masses]
+    lows = [part + _least_even(shares.upper[~seen], mass) for part, mass in zip(known, masses, strict=True)]
+    highs = [part + _most_even(shares.reach[~seen], mass) for part, mass in zip(known, masses, strict=True)]
+    reach = z * (1 - masses[0]) * error
     deviations = np.maximum(shares.s, _TINY)
     total = max(float(expected(shares.x, deviations, _same).sum()), _TINY)
     value = float(expected(shares.x, deviations, _h).sum()) / total + math.log(total)
@@ -177,9 +172,11 @@ def aligned(one: Release, two: Release) -> tuple[Release, Release]:
 
     Where the lists differ and both have an item for all others, items that only one of them lists are counted there.
     """
+    if not isinstance(two, Release):
+        raise InvalidArgument(f"other={two!r}: needs to be a Release; of a grouped one, a group.")
     if one.weight != two.weight:
         raise InvalidArgument(
-            f"weight={one.weight!r} and weight={two.weight!r} answer different questions. Compare releases of one."
+            f"weight={one.weight!r} and weight={two.weight!r} answer different questions. Both need the same."
         )
     if one.confidence != two.confidence:
         raise InvalidArgument(f"confidence is {one.confidence:g} in one release and {two.confidence:g} in the other.")
