@@ -26,7 +26,7 @@ def cost_at(crowd, radius, noise, disagreement):
     before = [u * m for u, m in zip(crowd.users, crowd.mass, strict=True)]
     after = [b * min(1.0, radius / s) for b, s in zip(before, crowd.size, strict=True)]
     moved = sum(abs(b / sum(before) - a / sum(after)) for b, a in zip(before, after, strict=True)) / 2
-    return noise * radius / sum(after) + 2 * disagreement * moved
+    return float(np.hypot(noise * radius / sum(after), 2 * disagreement * moved))
 
 
 @given(npst.arrays(np.float64, 6, elements=st.floats(1e-3, 1e3)), st.floats(1e-3, 1))

@@ -15,10 +15,12 @@ from crowdgram.mechanisms.profile import (
     ROW_EDGES,
     SECOND_LOOK,
     Profile,
+    RowBins,
     RowProfile,
     _merged,
     buy_profile,
     buy_rows,
+    look_again,
     look_closer,
     reserve_profile,
 )
@@ -113,18 +115,18 @@ def test_no_rows_seen_makes_users_weigh_the_same():
     spending = Spending(Guarantee(1.0, 1e-6))
     reserve_profile(spending, rows=True)
     with counted(table_of([1], [0]), 2) as counts:
-        seen = buy_rows(counts, spending)
-    assert seen[0] is None or isinstance(seen[0], RowProfile)
+        seen = RowProfile.of(buy_rows(counts, spending))
+    assert seen is None or seen.largest >= 1
     # Where nothing was seen the profile says so, in the only way that later steps look at.
-    equal = Profile(10.0, 1, True, None, Crowding(np.ones(1), np.ones(1), np.ones(1)), 0.0, True)
+    equal = Profile(10.0, 1, True, None, Crowding(np.ones(1), np.ones(1), np.ones(1)), True)
     assert equal.mass == 10.0
     assert equal.effective_users == 10.0
 
 
 def test_moments_of_masses():
     """Against sums over users, one by one."""
-    rows = RowProfile(np.array([3.0, 1.0]), np.array([2.0, 10.0]), (2, 10), np.array([3.0, 1.0]), 1.0)
-    profile = Profile(4.0, 8, False, rows, Crowding(np.array([4.0]), np.array([0.5]), np.ones(1)), 0.0, False)
+    rows = RowProfile(np.array([3.0, 1.0]), np.array([2.0, 10.0]), RowBins(np.array([3.0, 1.0]), 1.0, (2, 10)))
+    profile = Profile(4.0, 8, False, rows, Crowding(np.array([4.0]), np.array([0.5]), np.ones(1)), False)
     mass = np.array([2 / 8, 2 / 8, 2 / 8, 1.0])
     m = np.array([2, 2, 2, 10])
     assert profile.mass == pytest.approx(mass.sum())
@@ -205,3 +207,47 @@ def test_a_crowd_below_the_noise_stays_a_guess():
         profile, _ = look_closer(counts, spending, blind, "look", 1e-4)  # noise of 20,000 for 30 users
     assert profile.users > 0
     assert profile.mean_square_concentration > 0
+
+
+@pytest.mark.parametrize(("spread", "low", "high"), [(0.0, 0.0, 0.3), (0.5, 0.3, 0.9), (1.0, 0.9, 1.9)])
+def test_unevenness_follows_rows_that_no_bin_shows(spread, low, high):
+    """Fixed seed: 2,000 users whose bins have noise of 60, far too much to see more than one bin of them."""
+    generator = np.random.default_rng(3)
+    rows = np.clip(np.rint(50 * np.exp(spread * generator.standard_normal(2000))), 1, ROW_EDGES[-1])
+    users = np.histogram(rows, np.concatenate([[0.5], np.array(ROW_EDGES) + 0.5]))[0]
+    found = [
+        RowBins(users + 60 * generator.standard_normal(len(users)), 60.0, ROW_EDGES).unevenness(2000) for _ in range(20)
+    ]
+    assert low <= np.mean(found) <= high
+
+
+def test_a_bin_alone_that_may_be_noise_is_looked_at_again():
+    """Seven deviations in one bin of 4,000 rows, where 5,000 users have 20: the third look finds these."""
+    false = np.zeros(len(ROW_EDGES))
+    false[ROW_EDGES.index(4096)] = 620.0
+    rows = RowProfile.of(RowBins(false, 88.0, ROW_EDGES))
+    assert rows is not None
+    assert not rows.undoubted
+    concentration = Crowding(np.array([5000.0]), np.array([0.5]), np.ones(1))
+    believed = Profile(620.0, rows.largest, False, rows, concentration, False)
+    crowd = Crowd(users=5000, rows=20, items=5, seed=1)
+    spending = Spending(Guarantee(1.0, 1e-6))
+    with counted(crowd.table(), crowd.items) as counts:
+        profile = look_again(counts, spending, believed)
+    assert [event.purpose for event in spending.events] == ["users by rows, third look"]
+    assert profile.rows is not None
+    assert profile.rows.largest <= 32
+    assert profile.users > 3000  # 5,000 and the none that were believed, by their precisions
+
+
+def test_bins_that_were_noise_leave_users_of_equal_weight():
+    false = np.zeros(len(ROW_EDGES))
+    false[ROW_EDGES.index(4096)] = 620.0
+    rows = RowProfile.of(RowBins(false, 88.0, ROW_EDGES))
+    believed = Profile(620.0, 4096, False, rows, Crowding(np.array([9.0]), np.array([0.5]), np.ones(1)), False)
+    spending = Spending(Guarantee(1.0, 1e-6))
+    with counted(table_of([1, 2, 3], [0, 1, 1]), 2) as counts:
+        profile = look_again(counts, spending, believed)
+    assert profile.rows is None
+    assert (profile.equal, profile.row_cap, profile.users) == (True, 1, 9.0)
+    assert profile.unseen is not None

@@ -9,7 +9,7 @@ closer look.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -41,11 +41,6 @@ MILD = 2.0
 DOUBTS = 1.0
 """Standard errors of the closer look that users may be given credit for."""
 
-UNSEEN = 1.2
-"""Too few users to see their rows: they weigh the same, and the answer by rows differs by about this many sampling
-errors.
-"""
-
 SPENDABLE = 1 - 1e-9
 """Of a pure budget that is divided into shares: the sum of rounded parts must not exceed it."""
 
@@ -66,7 +61,7 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     choice = _choose(counts, spending, profile, crowd)
     if choice.rounds:
         return _rounds(counts, spending, profile, crowd, request)
-    return _plain(counts, spending, profile, choice, request)
+    return _plain(counts, spending, profile, choice.user_variance)
 
 
 def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
@@ -90,10 +85,9 @@ def round_coordinates(items: int) -> int:
 
 @dataclass(frozen=True)
 class _Decision:
-    """Whether to run rounds; else the row cap for plain Laplace noise; and what is known of how much users differ."""
+    """Whether to run rounds, and what is known of how much users differ."""
 
     rounds: bool
-    cap: CapCost
     user_variance: float | None
 
 
@@ -108,16 +102,16 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
     cap = _plain_cost(spending, profile, k)
     uncentred = _uncentred_cost(budget, crowd, k)
     if profile.blind:
-        return _Decision(budget.shape == "gaussian" and _few_agree(spending, budget, profile, k), cap, None)
+        return _Decision(budget.shape == "gaussian" and _few_agree(spending, budget, profile, k), None)
     if uncentred < cap.cost:
-        return _Decision(True, cap, None)
+        return _Decision(True, None)
     square = profile.mean_square_concentration
     by_chance = _mean_inverse_rows(profile)
     best = uncentred * math.sqrt(min(1.0, 0.5 * by_chance / square))
     if budget.shape == "laplace":
         best = _pure_rounds_cost(cap, k, 0.5 * by_chance)
     if best > CLEARLY * cap.cost:
-        return _Decision(False, cap, None)
+        return _Decision(False, None)
     crowd_square, doubt = _probe(counts, spending, profile, cap, square)
     light = by_chance
     if profile.rows is not None:
@@ -140,7 +134,7 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
     else:
         tolerable, wanted = profile.rows is not None, CLEARLY
     possible = tolerable and centred(least_own) < wanted * cap.cost
-    return _Decision(promising or possible, cap, own)
+    return _Decision(promising or possible, own)
 
 
 def _few_agree(spending: Spending, budget: Budget, profile: Profile, items: int) -> bool:
@@ -180,15 +174,12 @@ def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost, l
     return square, doubt
 
 
-def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decision, request: Request) -> Estimate:
+def _plain(counts: Counts, spending: Spending, profile: Profile, own: float | None) -> Estimate:
     """Laplace noise on capped counts with all that is left."""
-    cap = choice.cap
-    if profile.rows is not None:
-        profile = replace(profile, rows=look_again(counts, spending, profile.rows))
-        cap = _plain_cost(spending, profile, counts.items)
+    profile = look_again(counts, spending, profile)
+    cap = _plain_cost(spending, profile, counts.items)
     sums = l1_sum(counts, cap.row_cap)
     noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
-    own = choice.user_variance
     if own is None:
         shares = np.maximum(noisy, 0) / max(float(np.maximum(noisy, 0).sum()), 1.0)
         own = max(profile.mean_square_concentration - float((shares**2).sum()), 0.0)
@@ -197,7 +188,7 @@ def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decisi
         event,
         {"branch": "laplace", **({} if profile.equal else {"max_rows_per_user": cap.row_cap})},
         bias=cap.bias,
-        reweighted=_reweighted(request, profile),
+        reweighted=_reweighted(profile),
         reshuffled=_reshuffled(profile, cap.row_cap),
         user_variance=own,
         effective_users=profile.effective_users,
@@ -206,14 +197,12 @@ def _plain(counts: Counts, spending: Spending, profile: Profile, choice: _Decisi
 
 def _rounds(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, request: Request) -> Estimate:
     budget = _round_budget(spending, counts.items)
-    return run_rounds(counts, budget, profile, crowd, request.rounds, _reweighted(request, profile))
+    return run_rounds(counts, budget, profile, crowd, request.rounds, _reweighted(profile))
 
 
-def _reweighted(request: Request, profile: Profile) -> float:
+def _reweighted(profile: Profile) -> float:
     """How much equal weights may change an answer by rows, in sampling errors, where rows could not be seen."""
-    if request.weight == "users" or not profile.equal:
-        return 0.0
-    return UNSEEN * math.sqrt(1 - min(1.0, profile.alike / max(profile.users, 1.0)))
+    return 0.0 if profile.unseen is None else profile.unseen.unevenness(profile.users)
 
 
 def _reshuffled(profile: Profile, row_cap: int) -> float:
@@ -245,7 +234,7 @@ def _profile(counts: Counts, spending: Spending, request: Request) -> tuple[Prof
 def _plain_cost(spending: Spending, profile: Profile, items: int) -> CapCost:
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     if profile.rows is None:
-        return CapCost(profile.row_cap, noise / max(profile.users, 1.0), 0.0)
+        return CapCost.without_bias(profile.row_cap, noise / max(profile.users, 1.0))
     return best_row_cap(profile.rows, noise)
 
 
@@ -263,9 +252,8 @@ def _pure_rounds_cost(cap: CapCost, items: int, variance: float) -> float:
     In units of a typical user, who is 1 from the origin: a plain round with all of the budget then costs what the
     best cap does.
     """
-    noise = cap.cost - cap.bias
     own = min(1.0, math.sqrt(2 / math.pi * items * variance))
-    return noise * reachable(Outlook(own, 1.0, noise, 1.0), MAX_ROUNDS)
+    return cap.noise * reachable(Outlook(own, 1.0, cap.noise, 1.0), MAX_ROUNDS)
 
 
 def _capped_mass(profile: Profile, row_cap: int) -> float:

@@ -13,7 +13,7 @@ from typing import Literal
 from ..privacy import Spending, fresh_salt
 from ..tables import UNIT, Counts, l1_sum, sampled_sum
 from .estimate import Estimate, from_noisy_sums
-from .profile import buy_rows, reserve_profile
+from .profile import RowProfile, buy_rows, reserve_profile
 from .request import Request
 from .row_cap import CapCost, best_row_cap
 
@@ -72,14 +72,14 @@ def sample_one(counts: Counts, spending: Spending, request: Request) -> Estimate
 def _row_cap(counts: Counts, spending: Spending, request: Request, noise: Literal["laplace", "gaussian"]) -> CapCost:
     """The cap to work with: 1 where users weigh the same, else what the user gave, else found privately."""
     if request.weight == "users":
-        return CapCost(1, 0.0, 0.0)
+        return CapCost.without_bias(1, 0.0)
     if request.max_rows_per_user is not None:
-        return CapCost(request.max_rows_per_user, 0.0, 0.0)
+        return CapCost.without_bias(request.max_rows_per_user, 0.0)
     reserve_profile(spending, rows=True)
     request.report("finding the row cap")
-    profile, _ = buy_rows(counts, spending)
+    profile = RowProfile.of(buy_rows(counts, spending))
     if profile is None:
-        return CapCost(1, 0.0, 0.0)  # too few users to see: let every user weigh the same
+        return CapCost.without_bias(1, 0.0)  # too few users to see: let every user weigh the same
     if noise == "laplace":
         one = spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     else:

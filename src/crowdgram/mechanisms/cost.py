@@ -17,7 +17,7 @@ __all__ = ["DISAGREEMENT", "RadiusCost", "best_radius", "cost_at", "reshuffling"
 
 Floats = npt.NDArray[np.float64]
 
-DISAGREEMENT = 0.3
+DISAGREEMENT = 0.5
 """How far (in total variation) the distributions of users that a cap tells apart are taken to differ, where
 nothing better is known.
 """
@@ -71,10 +71,10 @@ def reshuffling(crowd: Crowding, radius: float) -> float:
 
 
 def best_radius(crowd: Crowding, noise: float, disagreement: float) -> RadiusCost:
-    """The radius r that minimises  noise r / D(r)  +  2 disagreement TV(r).
+    """The radius r that minimises  (noise r / D(r))^2  +  (2 disagreement TV(r))^2.
 
     where: noise is the l1 noise of a sum of vectors of norm 1 in which D users count fully; D(r) = sum_u mass_u
-    min(1, r / size_u); TV(r) as in `reweighting`.
+    min(1, r / size_u); TV(r) as in `reweighting`. Squares, as an item's noise and its bias are independent.
     """
     size = crowd.size[crowd.users > 0]
     between = np.geomspace(size.min(), size.max() * 1.05, BETWEEN)  # the best radius may lie between two sizes
@@ -98,4 +98,9 @@ def _costs(crowd: Crowding, radii: Floats, noise: float, disagreement: float) ->
     after = before * weight
     total = after.sum(axis=1)
     bias = 2 * disagreement * reweighting(before, after)
-    return noise * radii / total + bias, bias, total / before.sum(), (after * weight).sum(axis=1) / before.sum()
+    return (
+        np.hypot(noise * radii / total, bias),
+        bias,
+        total / before.sum(),
+        (after * weight).sum(axis=1) / before.sum(),
+    )

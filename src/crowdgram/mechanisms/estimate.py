@@ -79,7 +79,7 @@ def combine(
         standard_errors=deviations,
         lower=np.minimum(np.clip(raw - reach, 0.0, 1.0), probabilities),
         upper=np.maximum(np.clip(raw + reach, 0.0, 1.0), probabilities),
-        predicted_l1_error=float(min(2.0, math.hypot(shrunk.spreads.sum(), moved) + bias)),
+        predicted_l1_error=float(min(2.0, math.hypot(shrunk.spreads.sum(), moved, bias))),
         sampling_errors=sampling,
         parameters=dict(parameters),
         measured=raw,

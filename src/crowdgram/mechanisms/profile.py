@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from ..privacy import Spending
 from ..tables import ROW_LIMIT, UNIT, Centre, Counts, distances, rows_histogram
@@ -20,9 +21,11 @@ from .histograms import Crowding, grown, near, spread_out, unimodal, visible
 from .measurements import agreed
 
 __all__ = [
+    "FINE_ROW_EDGES",
     "HISTOGRAM_UNIT",
     "ROW_EDGES",
     "Profile",
+    "RowBins",
     "RowProfile",
     "buy_profile",
     "buy_rows",
@@ -72,10 +75,16 @@ follows.
 
 THIRD_LEAST, THIRD_MOST = 0.01, 0.035
 """Parts of epsilon for a third look at rows, before a pure finish. Below, the second was as good."""
+SPREADS = (0.03, 0.25, 0.5, 0.75, 1.0, 1.25)
+"""Standard deviations of the logarithm of rows that a crowd is taken to have, where its rows cannot be seen."""
+PLACE_STEP = 0.15
+SIZES = (0.8, 0.9, 1.0, 1.1, 1.2)
+"""... the steps in which its centre is sought, and by how much its size may be off."""
+
 DETAIL = 120
 """A third look aims at a standard deviation of one user in this many."""
 NARROW = 3
-"""Users in so few bins leave no doubt about the cap."""
+"""Many users in so few bins leave no doubt about the cap."""
 
 assert ROW_EDGES[-1] == ROW_LIMIT
 assert set(ROW_EDGES) <= set(FINE_ROW_EDGES)
@@ -84,29 +93,74 @@ _WIDE = np.searchsorted(ROW_EDGES, FINE_ROW_EDGES)
 
 
 @dataclass(frozen=True)
+class RowBins:
+    """Users by rows as measured: `users[j]` of them, with noise of this standard deviation, have at most `edges[j]`
+    rows and more than `edges[j - 1]`.
+    """
+
+    users: Floats
+    deviation: float
+    edges: tuple[int, ...]
+
+    def unevenness(self, users: float) -> float:
+        """How uneven the rows of `users` are likely to be, as a standard deviation over their mean, even if no bin
+        stands out.
+
+        The root of the mean square under the posterior of log-normal rows: every log-deviation in SPREADS as likely as
+        the others before the bins are seen, and every place, and crowds a little smaller or larger than `users`.
+        """
+        edges = np.log(np.array(self.edges) + 0.5)
+        places = np.arange(0.0, edges[-1], PLACE_STEP)
+        spreads = np.array(SPREADS)
+        below = special.ndtr((edges - places[:, None]) / spreads[:, None, None])
+        shares = np.diff(below, axis=-1, prepend=0.0)[:, :, None, :]
+        expected = users * np.array(SIZES)[:, None] * shares
+        fit = -((self.users - expected) ** 2).sum(axis=-1) / (2 * self.deviation**2)
+        likelihood = np.exp(fit - fit.max()).sum(axis=(1, 2))
+        return float(np.sqrt((likelihood * np.expm1(spreads**2)).sum() / likelihood.sum()))
+
+
+@dataclass(frozen=True)
 class RowProfile:
     """Noisy numbers of users by rows: `users[j]` of them with about `rows[j]` rows, at most `edges[j]`. Bins lost
     in the noise are zero.
 
-    bins: the same as they were measured, with this standard deviation.
+    measured: what that is made of.
     """
 
     users: Floats
     rows: Floats
-    edges: tuple[int, ...]
-    bins: Floats
-    deviation: float
+    measured: RowBins
 
     @classmethod
-    def of(cls, bins: Floats, deviation: float, edges: tuple[int, ...]) -> RowProfile | None:
+    def of(cls, measured: RowBins) -> RowProfile | None:
         """What noisy bins show; None if nothing stands out."""
+        bins, deviation = measured.users, measured.deviation
         seen = visible(bins, deviation, THRESHOLD, ALONE)
         if not seen.any():
             return None
-        upper = np.array(edges, dtype=np.float64)
+        upper = np.array(measured.edges, dtype=np.float64)
         smallest = np.concatenate([[1.0], upper[:-1] + 1])
         users = near(unimodal(bins), grown(bins, seen, deviation), 1)
-        return cls(users, np.sqrt(smallest * upper), edges, bins, deviation)
+        return cls(users, np.sqrt(smallest * upper), measured)
+
+    @property
+    def edges(self) -> tuple[int, ...]:
+        return self.measured.edges
+
+    def spread_out(self, parts: int) -> tuple[Floats, Floats]:
+        """Users and their rows, each bin spread evenly on the log scale over `parts` points."""
+        upper = np.array(self.edges, dtype=np.float64)
+        smallest = self.rows**2 / upper
+        inside = (np.arange(parts) + 0.5) / parts
+        rows = smallest[:, None] * (upper / smallest)[:, None] ** inside
+        return np.repeat(self.users / parts, parts), rows.ravel()
+
+    @property
+    def undoubted(self) -> bool:
+        """Whether users are in few bins, and so many of them that these cannot be noise."""
+        few = np.count_nonzero(self.users) <= NARROW
+        return bool(few and self.users.max() > 2 * THRESHOLD * self.measured.deviation)
 
     @property
     def largest(self) -> int:
@@ -121,8 +175,8 @@ class Profile:
     users: how many. row_cap: rows of one user that count at most; 1 where every user weighs the same (`equal`). rows:
     users by rows, or None where not bought. concentration: users by ||N(u)||_2 / m_u. blind: the crowd is too small for
     the histogram to show anything, and the concentration is a guess; barely_seen: or one number, from a closer look.
-    alike: at least so many users seem to have about the same number of rows, even if none of that stands out. hint: the
-    mean square concentration of bins that stand out by a lower bar.
+    unseen: users by rows where that was bought and shows nothing. hint: the mean square concentration of bins that
+    stand out by a lower bar.
     """
 
     users: float
@@ -130,9 +184,9 @@ class Profile:
     equal: bool
     rows: RowProfile | None
     concentration: Crowding
-    alike: float
     blind: bool
     barely_seen: bool = False
+    unseen: RowBins | None = None
     hint: float | None = None
 
     def masses(self) -> tuple[Floats, Floats]:
@@ -196,8 +250,8 @@ def reserve_profile(spending: Spending, *, rows: bool) -> None:
             spending.reserve(f"{purpose}, {look}", bound=HISTOGRAM_UNIT, epsilon=share * spending.guarantee.epsilon)
 
 
-def buy_rows(counts: Counts, spending: Spending) -> tuple[RowProfile | None, float]:
-    """Users by rows, None if nothing stands out of the noise; and how many users the fullest bin holds at least.
+def buy_rows(counts: Counts, spending: Spending) -> RowBins:
+    """Users by rows.
 
     The first look is at fine bins. If they are lost in the noise, the second is at bins twice as wide, which hold
     more users each.
@@ -206,26 +260,34 @@ def buy_rows(counts: Counts, spending: Spending) -> tuple[RowProfile | None, flo
     (_, first), (_, second) = _LOOKS
     noisy, deviation = _look(fine, spending, f"{ROWS_PURPOSE}, {_LOOKS[0][0]}", first)
     if _is_enough(noisy, deviation):
-        return RowProfile.of(noisy, deviation, FINE_ROW_EDGES), float(noisy.max())
+        return RowBins(noisy, deviation, FINE_ROW_EDGES)
     again, finer = _look(_merged(fine), spending, f"{ROWS_PURPOSE}, {_LOOKS[1][0]}", second)
     bins, _ = agreed(_merged(noisy), deviation * np.sqrt(np.bincount(_WIDE)), again, finer)
-    return RowProfile.of(bins, finer, ROW_EDGES), float(bins.max()) - 1.5 * finer
+    return RowBins(bins, finer, ROW_EDGES)
 
 
-def look_again(counts: Counts, spending: Spending, known: RowProfile) -> RowProfile:
-    """The crowd by rows once more, where it is spread thinly over bins: which cap is best rests on the heaviest.
+def look_again(counts: Counts, spending: Spending, profile: Profile) -> Profile:
+    """The crowd by rows once more, where it is spread thinly over bins or was not seen: which cap is best rests on the
+    heaviest, and how far equal weights move an answer by rows on how uneven they are.
 
     Only for a pure finish: this look is not reserved.
     """
-    crowd = max(float(known.users.sum()), 1.0)
-    share = math.sqrt(2) * DETAIL / (crowd * spending.guarantee.epsilon)
-    narrow = np.count_nonzero(known.users) <= NARROW
-    if known.edges != ROW_EDGES or narrow or share < THIRD_LEAST:
-        return known
+    known = profile.unseen if profile.rows is None else profile.rows.measured
+    share = math.sqrt(2) * DETAIL / (max(profile.users, 1.0) * spending.guarantee.epsilon)
+    if known is None or known.edges != ROW_EDGES or share < THIRD_LEAST:
+        return profile
+    if profile.rows is not None and profile.rows.undoubted:
+        return profile
     histogram = rows_histogram(counts, ROW_EDGES)
     noisy, deviation = _look(histogram, spending, f"{ROWS_PURPOSE}, third look", min(share, THIRD_MOST))
-    bins, both = agreed(known.bins, known.deviation, noisy, deviation)
-    return RowProfile.of(bins, both, ROW_EDGES) or known
+    measured = RowBins(*agreed(known.users, known.deviation, noisy, deviation), ROW_EDGES)
+    if profile.rows is None:
+        return replace(profile, unseen=measured)
+    rows = RowProfile.of(measured)
+    if rows is None:  # what stood out was noise
+        users = float(profile.concentration.users.sum())
+        return replace(profile, users=users, row_cap=1, equal=True, rows=None, unseen=measured)
+    return replace(profile, users=float(rows.users.sum()), row_cap=rows.largest, rows=rows)
 
 
 def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int | None) -> tuple[Profile, Crowding]:
@@ -236,10 +298,12 @@ def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int
     charges it.
     """
     rows: RowProfile | None = None
-    alike = 0.0
+    unseen: RowBins | None = None
     if not equal and row_cap is None:
-        rows, alike = buy_rows(counts, spending)
-        equal = rows is None  # too few users to see: let every user weigh the same
+        bins = buy_rows(counts, spending)
+        rows = RowProfile.of(bins)
+        if rows is None:  # too few users to see: let every user weigh the same
+            equal, unseen = True, bins
     edges = CONCENTRATION_EDGES
     histogram = _by_concentration(counts)
     noisy, deviation = _two_looks(histogram, spending, CONCENTRATION_PURPOSE)
@@ -260,8 +324,8 @@ def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int
         equal=equal,
         rows=rows,
         concentration=_crowding(seen),
-        alike=max(alike, 0.0),
         blind=blind,
+        unseen=unseen,
         hint=hint,
     )
     return profile, profile.uncentred(_crowding(loose))
