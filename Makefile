@@ -36,7 +36,7 @@ format: setup
 
 # The site, in site/; it fails on a link that leads nowhere. Open site/index.html: no server and no network are needed.
 docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: setup
 	$(BIN)/python bench/speed.py
