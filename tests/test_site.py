@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -22,7 +23,7 @@ PAGES = {
     for pattern in ("README.md", "CHANGELOG.md", "bench/README.md", "docs/**/*.md")
     for path in ROOT.glob(pattern)
 }
-MADE = re.compile(r"reference/[a-z]+\.md|LICENSE\.md")
+MADE = re.compile(r"reference/[a-z]+\.md|LICENSE\.md|examples/first_release\.md")
 
 
 def menu(text):
@@ -61,20 +62,44 @@ class Links(HTMLParser):
             self.loaded.append(found["href"])
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
+def build(root, folder):
+    """What `make docs` runs, in another folder. Without --quiet: it would hide warnings from --strict."""
+    return subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
-        cwd=ROOT,
+        cwd=root,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder, {path: Links(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+
+
+def test_the_makefile_builds_it_so():
+    assert re.search(r"^docs: setup\n\t@?\S+ \S+/mkdocs build --strict$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_a_lost_link_fails_the_build(tmp_path):
+    for name in ("mkdocs.yml", "README.md", "CHANGELOG.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name in ("docs", "bench", "examples", "tools"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("data", "__pycache__"))
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    with open(tmp_path / "docs" / "audit.md", "a", encoding="utf-8") as file:
+        file.write("\n[lost](none.md), [lost too](using.md#none)\n")
+    done = build(tmp_path, tmp_path / "site")
+    assert done.returncode == 1
+    assert "none.md" in done.stderr
+    assert "'#none'" in done.stderr
+    assert "2 warnings" in done.stdout + done.stderr
 
 
 def test_every_page_is_built(site):
