@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import shutil
@@ -150,3 +151,16 @@ def test_the_reference_has_the_library_and_the_command(site):
     for name in set(crowdgram.__all__) - {"__version__"}:
         assert any(anchor.split(".")[-1] == name for anchor in library), name
     assert {"crowdgram-release", "crowdgram-ledger-create"} <= pages[folder / "reference/command.html"].anchors
+    text = (folder / "reference/crowdgram.html").read_text(encoding="utf-8")
+    assert "<li><code>max_rows_per_user</code>: how many rows of one user count fully" in text  # not in running text
+
+
+def test_docstrings_are_split_where_a_name_starts_a_sentence():
+    sys.path.insert(0, str(ROOT / "tools" / "site"))
+    try:
+        import parameters
+    finally:
+        sys.path.pop(0)
+    assert doctest.testmod(parameters) == (0, 1)
+    assert parameters.listed("a thing: b. a: c", "a") == "a thing: b. a: c"  # the paragraph starts otherwise
+    assert parameters.listed("a: b.\n\n    a: code", "a") == "- `a`: b.\n\n    a: code"
