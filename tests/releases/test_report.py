@@ -165,6 +165,10 @@ def test_many_groups_and_items_are_capped_by_public_numbers():
     assert len(found.tables[2]) == 8
     assert "The 15 most probable of 40 items" in text
     assert len(text) < 2_000_000
+    rest = made(
+        np.full(102, 1 / 102), np.full(102, 1e-4), [*((n, "a") for n in range(101)), (OTHER, OTHER)], ("n", "page")
+    )
+    assert Tables(page(GroupedRelease(rest))).folds == 100 + 1  # what belongs to no group takes no place
     notebook = whole._repr_html_()
     assert notebook.count("<tr>") == 1 + 20
     assert "and 130 more groups" in notebook

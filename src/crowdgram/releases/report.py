@@ -19,7 +19,7 @@ from .draw import common_items, is_other, largest_groups
 from .files import write_whole
 from .grouped import GroupedRelease
 from .markup import STYLE, bar, cells, digits, escaped, heads, items_table, line, name, ranked, scale, wide
-from .release import ItemEstimate, Other, Quantity, Release, Value
+from .release import ItemEstimate, Quantity, Release, Value
 
 __all__ = ["page", "write_html"]
 
@@ -77,7 +77,7 @@ def _release(release: Release) -> str:
 
 
 def _groups(grouped: GroupedRelease) -> str:
-    shown = [one for one in grouped.shares.top(_GROUPS) if not isinstance(one.item, Other)]
+    shown = ranked(grouped.shares, _GROUPS)
     places = {one.item: f"group-{number}" for number, one in enumerate(shown, 1)}
     parts = [
         _promise(grouped.joint, "It holds for everything on this page together, in however many groups a user is."),
@@ -204,7 +204,7 @@ def _promise(release: Release, scope: str) -> str:
     g = release.guarantee
     delta = f", delta = {g.delta:g}" if g.delta else ""
     about = release.about_items()
-    sentence = re.sub(r"\d\S*e-\d+", r'<span class="number">\g<0></span>', escaped(g.sentence()))
+    sentence = re.sub(r"(?<![\w.])\d[\d.]*e-\d+", r'<span class="number">\g<0></span>', escaped(g.sentence()))
     return (
         f'<div class="promise"><p>{sentence} {scope}</p>'
         f"<p><small>epsilon = {g.epsilon:g}{delta}, {g.adjacency.value}</small></p></div>"
