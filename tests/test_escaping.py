@@ -21,7 +21,8 @@ import crowdgram
 from crowdgram.cli.app import app
 from crowdgram.cli.display import show_release
 from crowdgram.privacy import Guarantee, LaplaceEvent
-from crowdgram.releases import Release, write_csv
+from crowdgram.releases import GroupedRelease, Other, Release, write_csv
+from crowdgram.releases.report import page as html_page
 from crowdgram.releases.text import guarded_cell, printable, unguarded_cell
 
 BENCH = Path(__file__).parents[1] / "bench"
@@ -105,6 +106,70 @@ def test_a_page_holds_a_mechanisms_name_as_text(name):
     assert page.comments == []
 
 
+PAGE_TAGS = {
+    *EXPECTED_TAGS, "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "section", "small",
+    "span", "a", "bdi", "i", "svg", "rect", "path", "details", "summary",
+}  # fmt: skip
+PAGE_ATTRIBUTES = {
+    "lang", "dir", "charset", "http-equiv", "content", "name", "class", "id", "href", "title", "style", "width",
+    "height", "viewbox", "preserveaspectratio", "aria-hidden", "d",
+}  # fmt: skip
+
+
+class WholePage(Page):
+    """A page with names in `<bdi>`, where they may be cut; what is in attributes is kept too."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.texts, self.values = [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        if tag != "meta":
+            super().handle_starttag(tag, attributes)
+        self.values += [(name, value) for name, value in attributes if tag not in ("meta", "svg", "rect", "path")]
+        if tag == "bdi":
+            self.texts.append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.handle_endtag(tag)
+
+    def handle_data(self, data):
+        assert not steering(data)
+        if self._open and self._open[-1] == "bdi":
+            self.texts[-1] += data
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_report_holds_names_as_text(name):
+    cells = [(group, item) for group in (name, "b") for item in (name, "plain", Other(f"other{name}"))]
+    joint = made(
+        cells,
+        item_columns=(f"by{name}", f"item{name}"),
+        mechanism=name,
+        guarantee=Guarantee(1.0, unit=f"user{name}"),
+        parameters={name: name},
+        versions={name: name},
+        events=(LaplaceEvent(name or "x", 1, 1.0, 6),),
+    )
+    for release in (joint, GroupedRelease(joint), joint.conditional(given={f"by{name}": "b"})):
+        page = WholePage(html_page(release, f"title{name}"))
+        assert page.tags <= PAGE_TAGS
+        assert page.attributes <= PAGE_ATTRIBUTES | {"open"}
+        assert page.comments == []
+        assert all(value.startswith("#group-") for attribute, value in page.values if attribute == "href")
+        assert all(value.startswith("--far:") for attribute, value in page.values if attribute == "style")
+        shown = name if len(name) <= 80 else name[:79] + "…"
+        assert printable(shown) in page.texts
+        notebook = Page()
+        notebook.feed(GroupedRelease(joint)._repr_html_())
+        assert notebook.tags <= EXPECTED_TAGS
+        assert notebook.attributes <= {"style"}
+        assert notebook.comments == []
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_terminal_is_not_steered(terminal):
     for name in HOSTILE:
@@ -161,6 +226,21 @@ def test_a_picture_can_be_drawn_of_every_name():
         axes.figure.savefig(io.BytesIO(), dpi=20)
     labels = [label.get_text() for label in axes.get_yticklabels()] + [axes.get_title()]
     for label in labels:
+        assert not steering(label)
+        assert not re.search(r"(?<!\\)\$", label)
+
+
+def test_a_picture_of_groups_can_be_drawn_of_every_name():
+    pytest.importorskip("matplotlib")
+    cells = [(group, item) for group in HOSTILE[14:18] for item in HOSTILE]
+    joint = made(cells, item_columns=("$by$", "item"), mechanism="$x^2$ $\\frac{")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
+        figure = GroupedRelease(joint).plot(n=len(HOSTILE))
+        figure.savefig(io.BytesIO(), dpi=20)
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()] + [ax.get_title() for ax in figure.axes]
+    for label in [*labels, *figure.get_suptitle().splitlines()]:
         assert not steering(label)
         assert not re.search(r"(?<!\\)\$", label)
 

@@ -137,3 +137,33 @@ def test_sample(tmp_path, monkeypatch):
     assert "invented users to visits.csv" in words(result.stdout)
     assert run("sample", "visits.txt").exit_code == 2
     assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
+
+
+def test_report(folder):
+    for name, said in (("one.json", "Share of all rows by item"), ("groups.json", "by page for each country")):
+        result = run("report", name, "-o", "page.html")
+        assert result.exit_code == 0, result.output
+        assert words(result.stdout) == "Wrote page.html."
+        text = (folder / "page.html").read_text(encoding="utf-8")
+        assert said in text
+        assert "\x1b" not in text
+    assert run("report", "groups.json", "-o", "page.html", "--title", "By country").exit_code == 0
+    assert "<title>By country</title>" in (folder / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("one.json", "-o", "page.txt"), "must end in .html"),
+        (("one.json", "-o", "one.json"), "must end in .html"),
+        (("one.json", "-o", "page.html", "--title", " "), "title="),
+        (("none.json", "-o", "page.html"), "none.json"),
+        (("one.json", "-o", "none/page.html"), "cannot be written"),
+    ],
+)
+def test_reports_that_are_refused(folder, arguments, said):
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    result = run("report", *arguments)
+    assert result.exit_code == 2
+    assert said in words(result.stderr)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before

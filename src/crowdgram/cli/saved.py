@@ -1,4 +1,4 @@
-"""Commands on saved releases: `compare` and `export`. They read releases only, and cost no privacy."""
+"""Commands on saved releases: `compare`, `export` and `report`. They read releases only, and cost no privacy."""
 
 from __future__ import annotations
 
@@ -109,7 +109,24 @@ def export(
     say(Console(), f"Wrote {printable(str(output))}.")
 
 
-SAVED_COMMANDS = (compare, export)
+def report(
+    path: Annotated[Path, typer.Argument(help="A saved release, by groups or not.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the page: .html.", show_default=False)],
+    title: Annotated[
+        str | None, typer.Option(help="Its heading. [default: the question, such as 'Share of all rows by page']")
+    ] = None,
+) -> None:
+    """Write a saved release as a page to read in a browser: one file that loads nothing. Costs no privacy."""
+    from .. import releases
+    from .display import printable, say
+
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InvalidArgument(f"--output {str(output)!r}: its name must end in .html.")
+    releases.load(path).to_html(output, title=title)
+    say(Console(), f"Wrote {printable(str(output))}.")
+
+
+SAVED_COMMANDS = (compare, export, report)
 
 
 def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:

@@ -10,7 +10,7 @@ over the groups as their rows are, so that a user counts in a group by the share
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -25,6 +25,7 @@ from .release import Other, Quantity, Release, Value, optional_library, pandas_f
 
 if TYPE_CHECKING:
     import dp_accounting
+    import matplotlib.figure
     import pandas
     import polars
     import pyarrow
@@ -140,6 +141,30 @@ class GroupedRelease(Mapping[Value, Release]):
         from .files import write_parquet
 
         write_parquet(self, path)
+
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Write a page to read in a browser, whole or not at all: the groups, compared and one by one.
+
+        It is one file that loads nothing. It draws the most probable items of the largest groups, and says of how many.
+        """
+        from .report import write_html
+
+        write_html(self, path, title)
+
+    def plot(self, n: int = 10, *, groups: Sequence[Value] | None = None) -> matplotlib.figure.Figure:
+        """Draw n items in every group, a panel for each group, all on one scale, with intervals.
+
+        The items are those with the largest mean probability over the groups that are drawn. groups: which to draw;
+        without it the 12 largest.
+        """
+        from .draw import plot_groups
+
+        return plot_groups(self, n, groups)
+
+    def _repr_html_(self) -> str:
+        from .draw import groups_in_a_notebook
+
+        return groups_in_a_notebook(self)
 
     @cached_property
     def _made(self) -> dict[Value, Release]:

@@ -362,6 +362,15 @@ class Release:
 
         write_parquet(self, path)
 
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Write a page to read in a browser, whole or not at all: items with intervals, the guarantee, how it was made.
+
+        It is one file that loads nothing. It draws the most probable items, and says of how many.
+        """
+        from .report import write_html
+
+        write_html(self, path, title)
+
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Release:
         """Read a release that `save` wrote; of a grouped one, the joint release."""
@@ -386,9 +395,9 @@ class Release:
         )
 
     def _repr_html_(self) -> str:
-        from .draw import to_html
+        from .draw import in_a_notebook
 
-        return to_html(self)
+        return in_a_notebook(self)
 
     @cached_property
     def _places(self) -> dict[Item, int]:
