@@ -105,7 +105,7 @@ def test_neighbours_look_alike(broken, monkeypatch):
     mu = plan_discovery(guarantee, 0.999, "gaussian").mu
     users = 5 if broken else 6  # where both rates are far from 0 and 1
     few, many = pass_rates(users, guarantee, 0.999), pass_rates(users + 1, guarantee, 0.999)
-    assert 0.02 < few < many < 0.98
+    assert 0.005 < few < many < 0.98
     moved = NormalDist().inv_cdf(many) - NormalDist().inv_cdf(few)
     assert (moved <= mu + 0.25) is not broken
 

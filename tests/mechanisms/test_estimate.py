@@ -66,7 +66,7 @@ def test_bias_widens_intervals_and_adds_to_the_prediction():
 def test_sampling_errors_follow_the_multinomial():
     sums = np.rint(TRUTH * 1e6 * SCALE).astype(np.int64)
     variance = float((TRUTH * (1 - TRUTH)).sum()) / 7  # users of seven rows, identical
-    made = from_noisy_sums(sums, event("laplace"), {}, user_variance=variance, effective_users=50.0)
+    made = from_noisy_sums(sums, event("laplace"), {}, sampling_variance=variance / 50)
     assert made.sampling_errors == pytest.approx(np.sqrt(TRUTH * (1 - TRUTH) / 7 / 50), rel=1e-3)
     assert from_noisy_sums(sums, event("laplace"), {}).sampling_errors is None
 
@@ -79,8 +79,7 @@ def test_an_interval_holds_its_probability():
         deviations=deviations,
         shrunk=shrink(raw, deviations, "gaussian"),
         bias=0.0,
-        user_variance=None,
-        effective_users=1.0,
+        sampling=None,
         shape="gaussian",
         reweighted=0.0,
         parameters={},

@@ -2,11 +2,10 @@
 
 The target: 95% intervals cover 93% to 99% of the items above the noise (a probability of more than three standard
 errors), pooled over items and releases, and the predicted l1 error is within 30% of the measured mean. Each case below
-was run by hand, 44 times in two runs; `cover` and `population` are the measured means, `scatter` the standard
-deviation of one release's coverage, all rounded. A test takes the median of `TIMES` releases of fresh tables, because
-one release in some hundreds sees rows that are not there, and alarms at five standard deviations of a median: by a
-normal approximation a false alarm in about a million runs of a case. Most of the cases keep the target; those that do
-not are marked, and held to what they reach today.
+was run by hand, at least 24 times; `cover` and `population` are the measured means, `scatter` the standard deviation of
+one release's coverage, all rounded. A test takes the median of `TIMES` releases of fresh tables, because one release in
+some hundreds sees rows that are not there, and alarms at five standard deviations of a median: by a normal
+approximation a false alarm in about a million runs of a case.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import pytest
 
 from crowdgram.synth import Crowd
 
-from .crowds import answers, counted, run
+from .crowds import answers, counted, run, table_of
 
 TIMES = 8
 Z = NormalDist().inv_cdf(0.975)
@@ -39,7 +38,6 @@ class Case:
     scatter: float
     ratio: float
     ratio_scatter: float = 0.25
-    target: bool = True
 
     def __str__(self):
         return f"{self.size['items']} items, differ {self.differ}, tail {self.tail}, {self.weight}"
@@ -54,10 +52,8 @@ CASES = [
     Case(SHORT, 0.1, 0.0, "rows", 0.960, 0.950, 0.057, 1.15),
     Case(SHORT, 0.1, 1.0, "users", 0.945, 0.960, 0.058, 0.98),
     Case(SHORT, 0.4, 0.0, "users", 0.950, 0.945, 0.060, 0.93),
-    # Below the target: users who differ, of very different sizes. The share of a cap's bias in one item is a guess, and
-    # where rows are not seen at all users weigh the same.
-    Case(MANY, 0.1, 1.0, "rows", 0.925, 0.955, 0.070, 0.90, target=False),
-    Case(SHORT, 0.4, 1.0, "rows", 0.895, 0.987, 0.100, 0.80, 0.40, target=False),
+    Case(MANY, 0.1, 1.0, "rows", 0.962, 0.978, 0.070, 1.11),
+    Case(SHORT, 0.4, 1.0, "rows", 0.955, 0.990, 0.100, 1.00, 0.40),
 ]
 
 
@@ -95,13 +91,30 @@ def test_coverage_and_prediction(case):
     assert len(found) >= TIMES / 2
     coverage, narrow, reached, predicted, error = np.median(found, axis=0)
     slack = alarm(case.scatter, len(found))
-    low = 0.93 if case.target else case.cover
+    low = 0.93
     # A measured mean may be below the target's edge by chance alone; the alarm starts five deviations below.
     assert coverage > min(low, case.cover) - slack
     assert reached > min(low, case.population) - slack
     ratio = predicted / error
     spread = alarm(case.ratio_scatter, len(found))
-    edges = (0.7, 1.3) if case.target else (case.ratio, 1.3)
-    assert min(edges[0], case.ratio) - spread < ratio < max(edges[1], case.ratio) + spread
-    if case.target and case.scatter < 0.05:  # twice as wide as need be would be noticed; half as wide is, above
+    assert min(0.7, case.ratio) - spread < ratio < max(1.3, case.ratio) + spread
+    if case.scatter < 0.05:  # twice as wide as need be would be noticed; half as wide is, above
         assert narrow < 0.93 - slack
+
+
+def test_few_items_and_few_rows():
+    """Users who agree, with 5 rows or so of three items: who is clipped depends on which items they have.
+
+    97% of intervals cover, measured over 60 releases. With a correction to first order only it was 54%, which this
+    notices; a false alarm needs 10 misses of 36.
+    """
+    covered = []
+    for seed in range(12):
+        generator = np.random.default_rng(seed)
+        users, items = generator.integers(0, 4000, 20_000), generator.choice(3, 20_000, p=[0.6, 0.3, 0.1])
+        table = table_of(users, items)
+        with counted(table, 3) as counts:
+            made = run(counts, "adaptive").estimate
+        truth = answers(table, 3)["rows"]
+        covered.append((made.lower <= truth) & (truth <= made.upper))
+    assert np.sum(covered) > 26

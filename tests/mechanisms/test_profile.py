@@ -120,7 +120,7 @@ def test_no_rows_seen_makes_users_weigh_the_same():
     # Where nothing was seen the profile says so, in the only way that later steps look at.
     equal = Profile(10.0, 1, True, None, Crowding(np.ones(1), np.ones(1), np.ones(1)), True)
     assert equal.mass == 10.0
-    assert equal.effective_users == 10.0
+    assert equal.scatter(0.5, 0.9) == pytest.approx(0.5 / 10)
 
 
 def test_moments_of_masses():
@@ -131,7 +131,11 @@ def test_moments_of_masses():
     m = np.array([2, 2, 2, 10])
     assert profile.mass == pytest.approx(mass.sum())
     assert profile.mass_moment == pytest.approx((mass**3).sum() / mass.sum())
-    assert profile.effective_users == pytest.approx(mass.sum() ** 2 / (mass**2).sum())
+    shares, capped = m / m.sum(), np.minimum(m, 4) / np.minimum(m, 4).sum()
+    assert profile.scatter(0.5, 0.9) == pytest.approx((shares**2 * (0.5 + 0.9 / m)).sum())
+    assert profile.scatter(0.5, 0.9, 4) == pytest.approx(((capped - shares) ** 2 * (0.5 + 0.9 / m)).sum())
+    assert profile.inverse_mean_rows == pytest.approx(4 / m.sum())
+    assert profile.mean_inverse_rows == pytest.approx((1 / m).mean())
     assert profile.chance == pytest.approx((mass**3 / m).sum() / mass.sum())
     crowd = profile.uncentred(profile.concentration)
     assert crowd.users.sum() == pytest.approx(4)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..privacy import Spending
 from ..tables import UNIT, Counts, l1_sum
-from .cost import DISAGREEMENT, best_radius, reshuffling
+from .cost import DISAGREEMENT, best_radius
 from .estimate import Estimate, from_noisy_sums
 from .histograms import Crowding
 from .measurements import agreed
@@ -61,7 +61,7 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     choice = _choose(counts, spending, profile, crowd)
     if choice.rounds:
         return _rounds(counts, spending, profile, crowd, request)
-    return _plain(counts, spending, profile, choice.user_variance)
+    return _plain(counts, spending, profile, choice.between)
 
 
 def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
@@ -85,10 +85,10 @@ def round_coordinates(items: int) -> int:
 
 @dataclass(frozen=True)
 class _Decision:
-    """Whether to run rounds, and what is known of how much users differ."""
+    """Whether to run rounds, and by how much users differ (the variance that chance does not explain), where known."""
 
     rounds: bool
-    user_variance: float | None
+    between: float | None
 
 
 def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding) -> _Decision:
@@ -106,17 +106,14 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
     if uncentred < cap.cost:
         return _Decision(True, None)
     square = profile.mean_square_concentration
-    by_chance = _mean_inverse_rows(profile)
+    by_chance = profile.inverse_mean_rows
     best = uncentred * math.sqrt(min(1.0, 0.5 * by_chance / square))
     if budget.shape == "laplace":
         best = _pure_rounds_cost(cap, k, 0.5 * by_chance)
     if best > CLEARLY * cap.cost:
         return _Decision(False, None)
     crowd_square, doubt = _probe(counts, spending, profile, cap, square)
-    light = by_chance
-    if profile.rows is not None:
-        light = float((profile.rows.users / profile.rows.rows).sum() / profile.rows.users.sum())
-    excess = square - (crowd_square + (1 - crowd_square) * light)  # what chance does not explain, over users
+    excess = square - (crowd_square + (1 - crowd_square) * profile.mean_inverse_rows)  # what chance does not explain
     chance = (1 - crowd_square) * by_chance
     own, least_own = max(excess, 0.0) + chance, max(excess - DOUBTS * doubt, 0.0) + chance
     cap = _plain_cost(spending, profile, k)
@@ -134,7 +131,7 @@ def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
     else:
         tolerable, wanted = profile.rows is not None, CLEARLY
     possible = tolerable and centred(least_own) < wanted * cap.cost
-    return _Decision(promising or possible, own)
+    return _Decision(promising or possible, max(excess, 0.0))
 
 
 def _few_agree(spending: Spending, budget: Budget, profile: Profile, items: int) -> bool:
@@ -174,24 +171,24 @@ def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost, l
     return square, doubt
 
 
-def _plain(counts: Counts, spending: Spending, profile: Profile, own: float | None) -> Estimate:
+def _plain(counts: Counts, spending: Spending, profile: Profile, between: float | None) -> Estimate:
     """Laplace noise on capped counts with all that is left."""
     profile = look_again(counts, spending, profile)
     cap = _plain_cost(spending, profile, counts.items)
     sums = l1_sum(counts, cap.row_cap)
     noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
-    if own is None:
-        shares = np.maximum(noisy, 0) / max(float(np.maximum(noisy, 0).sum()), 1.0)
-        own = max(profile.mean_square_concentration - float((shares**2).sum()), 0.0)
+    shares = np.maximum(noisy, 0) / max(float(np.maximum(noisy, 0).sum()), 1.0)
+    drawn = 1 - float((shares**2).sum())
+    if between is None:
+        between = max(profile.mean_square_concentration - (1 - drawn) - drawn * profile.mean_inverse_rows, 0.0)
     return from_noisy_sums(
         noisy,
         event,
         {"branch": "laplace", **({} if profile.equal else {"max_rows_per_user": cap.row_cap})},
         bias=cap.bias,
         reweighted=_reweighted(profile),
-        reshuffled=_reshuffled(profile, cap.row_cap),
-        user_variance=own,
-        effective_users=profile.effective_users,
+        sampling_variance=profile.scatter(between, drawn),
+        moved_variance=0.0 if profile.rows is None else profile.scatter(between, drawn, cap.row_cap),
     )
 
 
@@ -203,15 +200,6 @@ def _rounds(counts: Counts, spending: Spending, profile: Profile, crowd: Crowdin
 def _reweighted(profile: Profile) -> float:
     """How much equal weights may change an answer by rows, in sampling errors, where rows could not be seen."""
     return 0.0 if profile.unseen is None else profile.unseen.unevenness(profile.users)
-
-
-def _reshuffled(profile: Profile, row_cap: int) -> float:
-    """How far a row cap moves the answer by chance, in sampling errors."""
-    if profile.rows is None:
-        return 0.0
-    present = profile.rows.users > 0
-    users, rows = profile.rows.users[present], profile.rows.rows[present]
-    return reshuffling(Crowding(users, rows, rows), row_cap)
 
 
 def _round_budget(spending: Spending, items: int) -> Budget:
@@ -261,12 +249,3 @@ def _capped_mass(profile: Profile, row_cap: int) -> float:
     if profile.rows is None:
         return profile.users
     return float((profile.rows.users * np.minimum(profile.rows.rows, row_cap)).sum() / row_cap)
-
-
-def _mean_inverse_rows(profile: Profile) -> float:
-    """1 / (mean rows per user): what chance adds to the squared distance of users, weighted by rows. 0 where rows
-    are unknown.
-    """
-    if profile.rows is None:
-        return 0.0
-    return float(profile.rows.users.sum() / (profile.rows.users * profile.rows.rows).sum())

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .histograms import Crowding
 
-__all__ = ["DISAGREEMENT", "RadiusCost", "best_radius", "cost_at", "reshuffling", "reweighting"]
+__all__ = ["DISAGREEMENT", "RadiusCost", "best_radius", "cost_at", "reshuffling", "reweighting", "scatter"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,6 +68,13 @@ def reshuffling(crowd: Crowding, radius: float) -> float:
     after = after / float((crowd.users * after).sum())
     moved, own = (float((crowd.users * share**2 * stray).sum()) for share in (after - before, before))
     return float(np.sqrt(moved / own))
+
+
+def scatter(users: Floats, shares: Floats, rows: Floats, between: float, drawn: float) -> float:
+    """The variance of sum_u share_u x_u, summed over items: users who differ by a variance `between`, and whose rows
+    are drawn with a variance `drawn` each.
+    """
+    return float((users * shares**2 * (between + drawn / rows)).sum())
 
 
 def best_radius(crowd: Crowding, noise: float, disagreement: float) -> RadiusCost:

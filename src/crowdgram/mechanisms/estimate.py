@@ -53,24 +53,25 @@ def combine(
     deviations: Floats,
     shrunk: Shrunk,
     bias: float,
-    user_variance: Floats | None,
-    effective_users: float,
+    sampling: Floats | None,
     shape: NoiseShape,
-    reweighted: float,
+    reweighted: Floats | float,
     parameters: Parameters,
+    unsure: Floats | float = 0.0,
 ) -> Estimate:
     """Make an estimate of unbiased noisy shares and what shrinkage made of them.
 
     The probabilities are the shrunk shares, projected. Intervals are around the shares as measured, whose noise is
     known, and wide enough to hold the probability. `bias` is a predicted l1 bias; an item's part of it is taken in
-    proportion to sqrt(p (1 - p)). `reweighted`: how far other weights than were asked for may move the answer, in
-    sampling errors.
+    proportion to sqrt(p (1 - p)). `sampling`: standard errors of the table itself. `reweighted`: how far other weights
+    than were asked for may move the answer, in sampling errors. `unsure`: how well corrections are known, as standard
+    deviations.
     """
     probabilities = project(shrunk.means)
     spread = np.sqrt(probabilities * (1 - probabilities))
     biases = math.sqrt(math.pi / 2) * bias * spread / max(float(spread.sum()), 1e-300)
-    sampling = None if user_variance is None else np.sqrt(user_variance / max(effective_users, 1.0))
     other_weights = np.zeros_like(spread) if sampling is None else reweighted * sampling
+    other_weights = np.hypot(other_weights, unsure)
     other = np.hypot(biases, other_weights)
     reach = np.hypot(half_width(shape, deviations), half_width("gaussian", other))
     moved = math.sqrt(2 / math.pi) * float(other_weights.sum())
@@ -93,18 +94,16 @@ def from_noisy_sums(
     parameters: Parameters,
     *,
     bias: float = 0.0,
-    user_variance: float | None = None,
-    effective_users: float = 1.0,
+    sampling_variance: float | None = None,
+    moved_variance: float = 0.0,
     reweighted: float = 0.0,
-    reshuffled: float = 0.0,
 ) -> Estimate:
     """Normalise noisy sums by their own total, shrink, and project onto the simplex.
 
     The total of k noisy sums is off by about sqrt(k) of one sum's noise, far less than the k of the l1 error, so it
     need not be bought apart. It is kept above its own noise: where a table is too small to be seen, the noise is not
-    blown up. `user_variance`: the mean over users of the squared l2 distance of their own distribution from the
-    crowd's, where known. `bias` is what a cap costs if heavy users are of another kind; `reshuffled`, in sampling
-    errors, if they are not; the larger counts.
+    blown up. `sampling_variance`: of the table's own answer, summed over items, where known. `bias` is what a cap costs
+    if heavy users are of another kind; `moved_variance`, summed over items, if they are not; the larger counts.
     """
     shape: NoiseShape = "laplace" if isinstance(event, LaplaceEvent) else "gaussian"
     deviation = math.sqrt(2) * event.scale if isinstance(event, LaplaceEvent) else event.sigma
@@ -112,19 +111,15 @@ def from_noisy_sums(
     total = max(float(noisy.sum()), deviation * math.sqrt(len(noisy)))
     raw, deviations = noisy / total, np.full(len(noisy), deviation / total)
     shrunk = shrink(raw, deviations, shape)
-    variances = None
-    if user_variance is not None:
-        multinomial = project(shrunk.means) * (1 - project(shrunk.means))
-        variances = user_variance * multinomial / max(float(multinomial.sum()), 1e-300)
-        sampling = math.sqrt(2 / math.pi) * float(np.sqrt(variances / max(effective_users, 1.0)).sum())
-        bias = max(bias, reshuffled * sampling)
+    multinomial = project(shrunk.means) * (1 - project(shrunk.means))
+    spread = np.sqrt(multinomial / max(float(multinomial.sum()), 1e-300))
+    bias = max(bias, math.sqrt(2 / math.pi * moved_variance) * float(spread.sum()))
     return combine(
         raw=raw,
         deviations=deviations,
         shrunk=shrunk,
         bias=bias,
-        user_variance=variances,
-        effective_users=effective_users,
+        sampling=None if sampling_variance is None else math.sqrt(sampling_variance) * spread,
         shape=shape,
         reweighted=reweighted,
         parameters=parameters,

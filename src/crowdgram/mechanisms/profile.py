@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy import special
 
 from ..privacy import Spending
 from ..tables import ROW_LIMIT, UNIT, Centre, Counts, distances, rows_histogram
+from .cost import scatter
 from .histograms import Crowding, grown, near, spread_out, unimodal, visible
 from .measurements import agreed
 
@@ -104,20 +106,41 @@ class RowBins:
 
     def unevenness(self, users: float) -> float:
         """How uneven the rows of `users` are likely to be, as a standard deviation over their mean, even if no bin
-        stands out.
+        stands out: the root of the mean square over what the bins leave possible.
+        """
+        return float(np.sqrt((self._likely(users).sum(axis=1) * np.expm1(np.array(SPREADS) ** 2)).sum()))
 
-        The root of the mean square under the posterior of log-normal rows: every log-deviation in SPREADS as likely as
-        the others before the bins are seen, and every place, and crowds a little smaller or larger than `users`.
+    def cut(self, users: float, row_cap: int) -> float:
+        """How far a row cap is likely to move the answer of `users` who agree, in sampling errors: heavy users may be
+        too few to be seen.
+
+        With shares b of all rows before the cap and a after it, sqrt(sum (a - b)^2 / rows / sum b^2 / rows).
+        """
+        steps = np.linspace(-4, 4, 65)
+        density = np.exp(-(steps**2) / 2)
+        rows = np.exp(self._places[None, :, None] + np.array(SPREADS)[:, None, None] * steps)
+        before, after = (
+            each / (each * density).sum(axis=-1, keepdims=True) for each in (rows, np.minimum(rows, row_cap))
+        )
+        moved = ((after - before) ** 2 / rows * density).sum(axis=-1) / (before**2 / rows * density).sum(axis=-1)
+        return float(np.sqrt((self._likely(users) * moved).sum()))
+
+    @property
+    def _places(self) -> Floats:
+        return np.arange(0.0, math.log(self.edges[-1]), PLACE_STEP)
+
+    def _likely(self, users: float) -> Floats:
+        """The posterior of log-normal rows, by spread and place: every log-deviation in SPREADS as likely as the others
+        before the bins are seen, and every place, and crowds a little smaller or larger than `users`.
         """
         edges = np.log(np.array(self.edges) + 0.5)
-        places = np.arange(0.0, edges[-1], PLACE_STEP)
-        spreads = np.array(SPREADS)
-        below = special.ndtr((edges - places[:, None]) / spreads[:, None, None])
+        below = special.ndtr((edges - self._places[:, None]) / np.array(SPREADS)[:, None, None])
         shares = np.diff(below, axis=-1, prepend=0.0)[:, :, None, :]
         expected = users * np.array(SIZES)[:, None] * shares
         fit = -((self.users - expected) ** 2).sum(axis=-1) / (2 * self.deviation**2)
-        likelihood = np.exp(fit - fit.max()).sum(axis=(1, 2))
-        return float(np.sqrt((likelihood * np.expm1(spreads**2)).sum() / likelihood.sum()))
+        likelihood = np.exp(fit - fit.max()).sum(axis=2)
+        likely: Floats = likelihood / likelihood.sum()
+        return likely
 
 
 @dataclass(frozen=True)
@@ -195,6 +218,14 @@ class Profile:
             return np.array([self.users]), np.ones(1)
         return self.rows.users, np.minimum(self.rows.rows / self.row_cap, 1.0)
 
+    def by_rows(self, parts: int) -> tuple[Floats, Floats, Floats]:
+        """Users, their rows (1 where unknown) and masses, each bin spread over `parts` points; without empty bins."""
+        if self.rows is None:
+            return np.array([self.users]), np.ones(1), np.ones(1)
+        users, rows = self.rows.spread_out(parts)
+        users, rows = users[users > 0], rows[users > 0]
+        return users, rows, np.minimum(rows / self.row_cap, 1.0)
+
     @property
     def mass(self) -> float:
         users, mass = self.masses()
@@ -206,11 +237,39 @@ class Profile:
         users, mass = self.masses()
         return float((users * mass**3).sum() / (users * mass).sum())
 
+    @cached_property
+    def cut(self) -> float:
+        """How far the row cap is likely to move the answer of users who agree, in sampling errors."""
+        return 0.0 if self.rows is None else self.rows.measured.cut(self.users, self.row_cap)
+
     @property
-    def effective_users(self) -> float:
-        """(sum mass)^2 / sum mass^2: how many equal users would average as well."""
-        users, mass = self.masses()
-        return float((users * mass).sum() ** 2 / (users * mass**2).sum())
+    def inverse_mean_rows(self) -> float:
+        """1 / (mean rows per user): what chance adds to the squared distance of users, weighted by rows. 0 where rows
+        are unknown.
+        """
+        if self.rows is None:
+            return 0.0
+        return float(self.rows.users.sum() / (self.rows.users * self.rows.rows).sum())
+
+    @property
+    def mean_inverse_rows(self) -> float:
+        """The mean of 1 / rows: the same, where users weigh the same."""
+        if self.rows is None:
+            return 0.0
+        return float((self.rows.users / self.rows.rows).sum() / self.rows.users.sum())
+
+    def scatter(self, between: float, drawn: float, row_cap: int | None = None) -> float:
+        """The sampling variance of the crowd's own answer, as in `cost.scatter`; with a row cap, of how far the cap
+        moves it.
+        """
+        if self.rows is None:
+            return scatter(np.array([self.users]), np.array([1 / self.users]), np.ones(1), between, 0.0)
+        users, rows = self.rows.users, self.rows.rows
+        shares = rows / (users * rows).sum()
+        if row_cap is not None:
+            capped = np.minimum(rows, row_cap)
+            shares = capped / (users * capped).sum() - shares
+        return scatter(users, shares, rows, between, drawn)
 
     @property
     def chance(self) -> float:

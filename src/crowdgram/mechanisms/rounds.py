@@ -12,7 +12,7 @@ docs/proofs/adaptive.md. Distances and masses are relative throughout: 1 is a us
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ..privacy import Adjacency, Spending
 from ..tables import MAX_BITS, MAX_RADIUS, MAX_STRETCH, UNIT, Centre, Counts, Norm, distances
 from .cost import DISAGREEMENT, best_radius, cost_at, reshuffling
+from .drawn import Clipped, clipped
 from .estimate import Estimate, combine
 from .histograms import Crowding, near, spread_out, unimodal, visible
 from .measurements import agreed
@@ -69,6 +70,10 @@ UNEVEN = 0.3
 """How well the mean weight that clipping leaves is predicted, relative to how far weights spread around it."""
 SURPRISE = 2.0
 """Standard deviations that a measured and an expected total weight may be apart before the expectation is doubted."""
+BETWEEN = 2
+"""Points that the users of a bin of rows are spread over."""
+SHIFTS = 0.25
+"""How well it is known what clipping does to users who agree, relative."""
 ROOM = 2.0
 """A user may weigh this many times what a typical clipped user does."""
 
@@ -152,7 +157,8 @@ def run_rounds(
     from `counts`.
     """
     most = rounds or MAX_ROUNDS
-    reshuffled = 0.0
+    reshuffled: Floats | float = 0.0
+    unsure: Floats | float = 0.0
     state, bias = _first_round(counts, budget, profile, crowd, _first_share(counts, budget, profile, most))
     own_shape: float | None = None
     differ = profile.rows is None
@@ -179,7 +185,9 @@ def run_rounds(
             crowd_now = measured.look()
         spend = share * budget.left
         choice = measured.choose(crowd_now, own, spend, agree=not differ)
-        bias, reshuffled = choice.bias, choice.reshuffled
+        bias, reshuffled, unsure = choice.bias, choice.reshuffled, 0.0
+        if choice.clipping is not None:
+            reshuffled, unsure = np.hypot(choice.clipping.moved, profile.cut), SHIFTS * np.abs(choice.clipping.shift)
         _later_round(done + 1, budget, profile, state, measured, choice, spend)
         measured.drop()
         done += 1
@@ -190,10 +198,10 @@ def run_rounds(
         deviations=state.deviations,
         shrunk=state.shrunk,
         bias=bias,
-        user_variance=_user_variance(state, own_shape),
-        effective_users=profile.effective_users,
+        sampling=None if own_shape is None else _sampling_errors(state, profile, own_shape),
         shape=budget.shape,
-        reweighted=math.hypot(reweighted, reshuffled),
+        reweighted=np.hypot(reweighted, reshuffled),
+        unsure=unsure,
         parameters={
             "rounds": done,
             **({} if profile.equal else {"max_rows_per_user": profile.row_cap}),
@@ -293,8 +301,7 @@ class _Choice:
     """What a round works with: radius and largest mass (relative), predicted cost and bias, mean weight kept.
 
     doubt: of the total weight, relative. uneven: of the mean weight kept, relative. reshuffled: how far clipping moves
-    the answer by chance, in sampling errors.
-    skewed: mean of 1 / rows over what clipped users weigh, where chance is what moves users; else 0.
+    the answer by chance, in sampling errors. clipping: what it does to each item, where users agree.
     """
 
     radius: float
@@ -305,7 +312,7 @@ class _Choice:
     doubt: float
     uneven: float
     reshuffled: float
-    skewed: float
+    clipping: Clipped | None
 
 
 class _Measured:
@@ -384,39 +391,42 @@ class _Measured:
         if crowd is None:
             crowd = self._by_chance(own)
             best = cost_at(crowd, SNUG * best_radius(crowd, noise, AGREED).radius, noise, AGREED)
-            reshuffled, skewed = reshuffling(crowd, best.radius), self._skewed(own, best.radius) if agree else 0.0
             uneven = UNEVEN * best.spread / best.kept
             doubt = math.hypot(doubt, 0.05)
-            return _Choice(best.radius, 1.0, best.cost, 0.0, best.kept, doubt, uneven, reshuffled, skewed)
+            clipping = self._clipped(own, best.radius) if agree else None
+            reshuffled = reshuffling(crowd, best.radius)
+            return _Choice(best.radius, 1.0, best.cost, 0.0, best.kept, doubt, uneven, reshuffled, clipping)
         differ = AGREED + (DISAGREEMENT - AGREED) * self.disagreement(crowd)
         best = best_radius(crowd, noise, differ)
         typical = float((crowd.users * crowd.size).sum() / crowd.total_mass)
         ceiling = min(1.0, max(ROOM * best.radius / typical, 1e-4))
-        skewed = self._skewed(own, best.radius) if agree else 0.0
+        clipping = self._clipped(own, best.radius) if agree else None
         reshuffled = reshuffling(crowd, best.radius)
         uneven = UNEVEN * best.spread / best.kept
-        return _Choice(best.radius, ceiling, best.cost, best.bias, best.kept, doubt, uneven, reshuffled, skewed)
+        return _Choice(best.radius, ceiling, best.cost, best.bias, best.kept, doubt, uneven, reshuffled, clipping)
 
     def drop(self) -> None:
         self.distances.drop()
 
-    def _skewed(self, own: float, radius: float) -> float:
-        rows = self._profile.rows
-        if rows is None or self._budget.norm == "l1":
-            return 0.0
-        crowd = self._by_chance(own)
-        after = crowd.users * crowd.mass * np.minimum(1.0, radius / crowd.size)
-        clipped = after * (crowd.size > radius) / np.repeat(rows.rows[rows.users > 0], 4)
-        return float(clipped.sum() / after.sum()) * own**2 / (own**2 + self.scaled.error**2)
+    def _clipped(self, own: float, radius: float) -> Clipped | None:
+        """What clipping does to users who agree; None where that is not known."""
+        if self._profile.rows is None or self._budget.norm == "l1":
+            return None
+        rows = self._profile.by_rows(BETWEEN)[1]
+        made = clipped(self._by_rows(own), rows, self._state.centre, 1 / self.scaled.factors, radius)
+        return replace(made, shift=made.shift * own**2 / (own**2 + self.scaled.error**2))
+
+    def _by_rows(self, own: float) -> Crowding:
+        """Users by rows, as far out as these place them on average."""
+        users, rows, mass = self._profile.by_rows(BETWEEN)
+        moment = float((users * mass**3 / rows).sum() / (users * mass).sum())
+        size = mass * np.sqrt(own**2 / moment / rows + self.scaled.error**2 / self._profile.mass_moment)
+        return Crowding(users, size, mass)
 
     def _by_chance(self, own: float) -> Crowding:
         """Users as their rows alone would place them: heavier ones are nearer to the crowd, for their mass."""
-        users, mass = self._profile.masses()
-        present = users > 0
-        users, mass = users[present], mass[present]
-        rows = np.ones(1) if self._profile.rows is None else self._profile.rows.rows[present]
-        moment = float((users * mass**3 / rows).sum() / (users * mass).sum())
-        size = mass * np.sqrt(own**2 / moment / rows + self.scaled.error**2 / self._profile.mass_moment)
+        by_rows = self._by_rows(own)
+        users, mass, size = by_rows.users, by_rows.mass, by_rows.size
         around = 1 + self.scaled.wobble * np.array([-1.34, -0.45, 0.45, 1.34])
         mass = np.repeat(mass, 4)
         crowd = Crowding(np.repeat(users / 4, 4), np.outer(size, around).ravel(), mass)
@@ -466,29 +476,13 @@ def _later_round(
     centre = measured.scaled.centre.coordinates / 2**bits
     factors = measured.scaled.factors
     step = noisy.astype(np.float64) * factors / (full * 2**bits * total)
-    step += choice.skewed * _skew(centre, factors)
+    if choice.clipping is not None:
+        step -= choice.clipping.shift
     deviation = budget.deviation(share) * radius * factors / (full * 2**bits * total)
     # A wrong divisor scales the whole step, and the step is as large as the centre's error.
     state.learn(
         centre + step, np.sqrt(deviation**2 + (total_error / total) ** 2 * state.shrunk.variances), budget.shape
     )
-
-
-def _skew(centre: Floats, factors: Floats) -> Floats:
-    """What clipping takes from the rarer items, times the rows of a user; to be given back.
-
-    A user's counts are skewed: whoever has a row of a rare item is farther out, is clipped more, and the item with
-    them. For users who draw m rows from c and weigh 1 / ||x - c||, to first order,
-
-        E[W (x - c)_i] / E[W] = -Cov(x_i, ||x - c||^2) / (2 E||x - c||^2)
-                              = -(c_i / (2 m A)) ((1 - 2 c_i) / a_i^2 - B)
-
-    where: A = sum_j c_j (1 - c_j) / a_j^2 and B = sum_j c_j (1 - 2 c_j) / a_j^2, by the multinomial's third moments.
-    """
-    c, scales = np.maximum(centre, 0.0), factors**-2
-    spread = float((c * (1 - c) * scales).sum())
-    pull = (1 - 2 * c) * scales
-    return c * (pull - float((c * pull).sum())) / (2 * max(spread, 1e-300))
 
 
 def _weight_share(budget: Budget, state: State, choice: _Choice, share: float, largest: float) -> float:
@@ -503,11 +497,14 @@ def _weight_share(budget: Budget, state: State, choice: _Choice, share: float, l
     return min(WEIGHT_SHARES, key=error)
 
 
-def _user_variance(state: State, own_shape: float | None) -> Floats | None:
-    """The variance of one user's share of each item, as far as the rounds tell: their spread, divided like the
-    multinomial's.
+def _sampling_errors(state: State, profile: Profile, own_shape: float) -> Floats:
+    """Standard errors of the table's own answer: how far users stray, divided over items like the multinomial's.
+
+    What chance explains of it falls with rows; the rest is what users differ by.
     """
-    if own_shape is None:
-        return None
-    variances = state.centre * (1 - state.centre)
-    return own_shape**2 * variances
+    own = own_shape**2
+    chance = profile.chance / profile.mass_moment
+    between = max(own - chance, 0.0)
+    drawn = 0.0 if chance == 0.0 else min(own / chance, 1.0)
+    errors: Floats = np.sqrt(state.centre * (1 - state.centre) * profile.scatter(between, drawn))
+    return errors
