@@ -117,7 +117,7 @@ class Sampling:
         self.draws: list[Draw] = []
         self._mixed = tilt.lone > 0.0
         self._raising = self._mixed and _uniform() < 0.5
-        self._tilt = 0.0 if self._raising else tilt.shared
+        self._tilt = tilt.shared
         self._lift = round(tilt.lone)
         self._lone: tuple[set[Any], set[Any]] | None = None
         self._raised: Any = None
@@ -157,8 +157,9 @@ class Sampling:
             loss = sum(abs(y - b) - abs(y - a) for y, a, b in zip(ys, xs, others, strict=True))
             self.draws.append(Draw("laplace", scale, loss / scale, 0.0, 0.0, sum(map(abs, apart)) / scale))
             return ys
+        # The weight is that of the tilted draw, whether or not this run is one.
         centres = [a + round(self._tilt * d) for a, d in zip(xs, apart, strict=True)]
-        ys = noise.add_discrete_gaussian(centres, scale).tolist()
+        ys = noise.add_discrete_gaussian(list(xs) if self._raising else centres, scale).tolist()
         # (y - b)^2 - (y - a)^2 = (a - b)(2y - a - b), in integers; so is the weight, with the centre for b.
         loss = sum((a - b) * (2 * y - a - b) for y, a, b in zip(ys, xs, others, strict=True))
         weight = sum((a - c) * (2 * y - a - c) for y, a, c in zip(ys, xs, centres, strict=True))

@@ -23,10 +23,10 @@ __all__ = ["FORMS", "Form", "form_cases", "released"]
 
 TARGET = 10**6
 ON_EDGE = 48
-"""Users who have an item that is found about as often as not, at epsilon = 1 and delta = 1e-6: all rounds are about it."""
+"""Users of an item that is found about as often as not, at epsilon = 1 and delta = 1e-6: all rounds are about it."""
 MANY = 1100
 """Items of one user alone: more than are weighed."""
-GROUPS, KINDS, PLACES = range(12), range(2), range(3)
+GROUPS, KINDS, PLACES = range(4), range(2), range(3)
 HUGE = 2**62
 
 Rows = tuple[tuple[int, ...], ...]
@@ -60,7 +60,9 @@ def form_cases(
         if name not in FORMS:
             raise InvalidArgument(f"form={name!r}: needs to be one of {', '.join(map(repr, FORMS))}.")
         if mechanism not in ALL_MECHANISMS:
-            raise InvalidArgument(f"mechanism={mechanism!r}: needs to be one of {', '.join(map(repr, ALL_MECHANISMS))}.")
+            raise InvalidArgument(
+                f"mechanism={mechanism!r}: needs to be one of {', '.join(map(repr, ALL_MECHANISMS))}."
+            )
         form = FORMS[name]
         for weight, adjacency in product(weights, adjacencies):
             offered = Guarantee(epsilon, delta, adjacency)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..tables.engine import DuckEngine, Engine
+from ..tables.engine import DuckEngine, Engine, engine_for
 
 __all__ = ["Remembering", "remembered"]
 
@@ -53,10 +53,12 @@ class Remembering(DuckEngine):
         return self._known[question]
 
 
-def remembered(engines: Sequence[Engine], real: Callable[..., Engine]) -> Callable[..., Engine]:
+def remembered(engines: Sequence[Engine]) -> Callable[..., Engine]:
     """As `engine_for`, but a table of one of these engines is worked on by the engine itself."""
 
-    def engine_for(backend: Any, *arguments: Any) -> Engine:
-        return next((engine for engine in engines if engine.backend is backend), None) or real(backend, *arguments)
+    def known(backend: Any, *arguments: Any) -> Engine:
+        return next((engine for engine in engines if engine.backend is backend), None) or engine_for(
+            backend, *arguments
+        )
 
-    return engine_for
+    return known

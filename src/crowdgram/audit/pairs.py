@@ -121,7 +121,7 @@ def opened(pair: Tables) -> Iterator[tuple[Any, Any]]:
             assert isinstance(engine, Remembering)
             stack.callback(engine.forget)
             engines.append(engine)
-        stack.enter_context(swapped(sources, "engine_for", remembered(engines, sources.engine_for)))
+        stack.enter_context(swapped(sources, "engine_for", remembered(engines)))
         yield pair.placed(*engines)
 
 
