@@ -94,6 +94,11 @@ def test_forms_by_name():
         list(form_cases(1.0, 1e-6, forms=["nothing"]))
     with pytest.raises(InvalidArgument, match="'nothing'"):
         list(form_cases(1.0, 1e-6, mechanisms=["nothing"]))
+    assert {case.name for case in form_cases(1.0, 0.0)} == {"groups: auto", "counts: auto", "columns: auto"}
+    with pytest.raises(InvalidArgument, match="needs a delta"):
+        list(form_cases(1.0, 0.0, forms=["found-items"]))
+    with pytest.raises(InvalidArgument, match="other than 'paper'"):
+        list(form_cases(1.0, 1e-6, mechanisms=["paper"]))
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))

@@ -13,7 +13,8 @@ from itertools import product
 from typing import Any
 
 from ..errors import InvalidArgument
-from ..mechanisms import Request, Weight
+from ..mechanisms import Request, Weight, check_mechanism
+from ..paper import PAPER_MECHANISMS
 from ..privacy import Adjacency, Guarantee, Spending
 from ..releases.pipeline import ALL_MECHANISMS, release
 from .attack import Case, claimed
@@ -59,12 +60,16 @@ def form_cases(
     for name, mechanism in product(FORMS if forms is None else forms, mechanisms):
         if name not in FORMS:
             raise InvalidArgument(f"form={name!r}: needs to be one of {', '.join(map(repr, FORMS))}.")
-        if mechanism not in ALL_MECHANISMS:
-            raise InvalidArgument(
-                f"mechanism={mechanism!r}: needs to be one of {', '.join(map(repr, ALL_MECHANISMS))}."
-            )
         form = FORMS[name]
+        if form.finds and delta == 0 and forms is None:  # of all forms, those that can do without
+            continue
+        if form.finds and (delta == 0 or mechanism in PAPER_MECHANISMS):
+            raise InvalidArgument(
+                f"form={name!r} finds its items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it needs a "
+                "delta, such as 1e-6, and a mechanism other than 'paper'."
+            )
         for weight, adjacency in product(weights, adjacencies):
+            check_mechanism(mechanism, weight, delta, None, None, known=ALL_MECHANISMS)
             offered = Guarantee(epsilon, delta, adjacency)
             claim = offered if form.finds else claimed(mechanism, offered)
             ask = partial(released, mechanism=mechanism, **form.arguments)

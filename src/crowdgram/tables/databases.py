@@ -239,7 +239,7 @@ def _open_sqlite(database: Database, columns: Sequence[str] | None) -> tuple[Eng
 
 
 def _utf8(text: bytes) -> str | None:
-    """What SQLite calls text. It does not check: what is not UTF-8 is read as missing, so that no row fails a release."""
+    """What SQLite calls text, unchecked: what is not UTF-8 is read as missing, so that no row can fail a release."""
     try:
         return text.decode()
     except UnicodeDecodeError:
