@@ -65,7 +65,7 @@ def form_cases(
             continue
         if form.finds and (delta == 0 or mechanism in PAPER_MECHANISMS):
             raise InvalidArgument(
-                f"form={name!r} finds its items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it needs a "
+                f"form={name!r} finds items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it needs a "
                 "delta, such as 1e-6, and a mechanism other than 'paper'."
             )
         for weight, adjacency in product(weights, adjacencies):
