@@ -91,7 +91,7 @@ def released(table: Any, spending: Spending, request: Request, **arguments: Any)
 
 
 def _found(adjacency: Adjacency) -> tuple[RowPair, ...]:
-    """Items on the edge of being found, all of which a user has; items that nobody else has, many and one."""
+    """Items on the edge of being found, all or one of which a user has; items that nobody else has, many and one."""
     return _pairs(("user", "item"), adjacency, lambda item: (item,))
 
 
@@ -114,6 +114,7 @@ def _pairs(
             RowPair("a user of items on the edge", columns, edge, own(range(16))),
             RowPair("a user of many items that nobody else has", columns, common, own(range(1000, 1000 + MANY))),
             RowPair("a user of one item that nobody else has", columns, common, own([1000])),
+            RowPair("a user of one item on the edge", columns, edge, own([0])),
         )
     others = range(5000, 5000 + MANY)
     return (
@@ -122,15 +123,20 @@ def _pairs(
             "a user of many items that nobody else has", columns, common, own(range(1000, 1000 + MANY)), own(others)
         ),
         RowPair("a user of one item that nobody else has", columns, common, own([1000]), own([5000])),
+        RowPair("a user of one item on the edge", columns, edge, own([0]), own([1])),
     )
 
 
 def _grouped(adjacency: Adjacency) -> tuple[RowPair, ...]:
-    """A user who is in every group, in a crowd that is as well."""
+    """A user who is in every group, or all in one, in a crowd that is in every group."""
     crowd = tuple((user, group, kind) for user in range(100) for group in GROUPS for kind in KINDS)
     first = tuple((TARGET, group, 0) for group in GROUPS)
     second = tuple((TARGET, group, 1) for group in GROUPS)
-    return (RowPair("a user in every group", ("user", "group", "item"), crowd, first, _replaced(adjacency, second)),)
+    columns = ("user", "group", "item")
+    return (
+        RowPair("a user in every group", columns, crowd, first, _replaced(adjacency, second)),
+        RowPair("a user of one group", columns, crowd, ((TARGET, 0, 0),), _replaced(adjacency, ((TARGET, 1, 1),))),
+    )
 
 
 def _counted(adjacency: Adjacency) -> tuple[RowPair, ...]:
