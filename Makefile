@@ -54,7 +54,7 @@ bench-discovery: setup
 kills: setup
 	$(BIN)/python bench/kills.py --kills 200
 
-# Every mechanism under attack; minutes. Odd input: a release or a clear error, never anything else.
+# Every mechanism, and every form of release, under attack; tens of minutes. Odd input: a release or a clear error, never anything else.
 audit: setup
 	$(BIN)/crowdgram audit --all --twins --runs 10
 

@@ -2,9 +2,10 @@
 
     python bench/fuzz.py [--cases 20000] [--seed 0] [--only KIND]
 
-Kinds: arguments, domains, saved files, CSV, JSON, Parquet files, tables of odd schemas. Every case is made from the
-seed and its number, so a failure can be run again: `--seed S --first N --cases 1`. Exits with 1 if a case ended in
-anything but a release or a CrowdgramError, or took longer than TIMEOUT seconds.
+Kinds: arguments, domains, saved files, CSV, JSON, Parquet files, tables of odd schemas, databases, expressions, and
+shapes (counts, groups, several columns, items that are found). Every case is made from the seed and its number, so a
+failure can be run again: `--only KIND --seed S --first N --cases 1`. Exits with 1 if a case ended in anything but a
+release or a CrowdgramError, took longer than TIMEOUT seconds, or said a value of the table (SECRETS).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import inspect
 import json
 import random
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -29,6 +31,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -41,11 +44,15 @@ from crowdgram.tables import open_rows
 
 TIMEOUT = 30
 
+SECRETS = ("s3cret", 914872635)
+"""Values of tables that no message may hold."""
+
 unsealed: Any = inspect.unwrap(releases.release)
 
 ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2**31, 2**63, 2**64, -(2**70), 0.0, 1.0, -1.0, 1e-300, 1e300, float("nan"),
-    float("inf"), "", "1", "-1", b"x", [], {}, (), set(), object(), [1, 1], ["a", None], [[1]], {"a": 1}, range(3), 1j,
+    float("inf"), "", "1", "-1", b"x", [], {}, (), set(), object(), [1, 1], ["a", None], [[1]], {"a": 1}, range(3),
+    1j,
     decimal.Decimal("1.5"), datetime.date(2024, 1, 1), uuid.UUID(int=1), np.float32(1), np.int64(1), np.array([1, 2]),
     np.array([[1]]), Path("/nonexistent"), "/nonexistent.csv", "/", ".", "*.csv", crowdgram,
 )  # fmt: skip
@@ -103,7 +110,8 @@ def release(table: object, **changes: Any) -> crowdgram.Release:
 def arguments(rng: random.Random, _: Path) -> None:
     """Arguments of the wrong kind, one to three at a time."""
     names = [
-        "user", "item", "epsilon", "delta", "domain", "adjacency", "weight", "mechanism", "max_rows_per_user", "rounds",
+        "user", "item", "epsilon", "delta", "domain", "adjacency", "weight", "mechanism", "max_rows_per_user",
+        "rounds",
         "progress", "table",
     ]  # fmt: skip
     odd = {name: rng.choice(ODD + HOSTILE) for name in rng.sample(names, rng.choice([1, 1, 2, 3]))}
@@ -193,7 +201,7 @@ def spoil(rng: random.Random, node: Any) -> None:
 
 def csv_files(rng: random.Random, folder: Path) -> None:
     """CSV that is quoted badly, ragged, of odd encodings, without a header, or of one column."""
-    cells = [*HOSTILE, "x", "y", "a", "b", "", '"', '""', '"x', 'x"y', "\x00"]
+    cells = [*HOSTILE, *map(str, SECRETS), "x", "y", "a", "b", "", '"', '""', '"x', 'x"y', "\x00"]
     name = rng.choice(["t.csv", "t.csv", "t.csv", "t.tsv", "t.csv.gz"])
     sep = rng.choice([",", ";", "\t", "|"]) if rng.random() < 0.1 else "\t" if name == "t.tsv" else ","
     header = rng.choice(
@@ -233,7 +241,7 @@ def quoted(rng: random.Random, text: str) -> str:
 
 def json_files(rng: random.Random, folder: Path) -> None:
     """JSON lines or arrays with odd records, or cut short."""
-    values = [*HOSTILE, "x", "y", 1, 1.5, None, True, [], {}, ["x"], {"a": 1}, 2**70, 1e308]
+    values = [*HOSTILE, *SECRETS, "x", "y", 1, 1.5, None, True, [], {}, ["x"], {"a": 1}, 2**70, 1e308]
     records: list[Any] = []
     for _ in range(rng.randrange(20)):
         keys = rng.choice([["user", "item"]] * 4 + [["user"], ["item", "user", "z"], [], ["USER", "item"]])
@@ -288,6 +296,250 @@ def schemas(rng: random.Random, _: Path) -> None:
     checked(release(table, domain=domain, user=rng.choice(["user", *names]), item=rng.choice(["item", *names])))
 
 
+def databases(rng: random.Random, folder: Path) -> None:
+    """SQLite and DuckDB files: odd types and names, values of other types than declared, queries, spoilt bytes."""
+    path = folder / rng.choice(["t.db", "t.sqlite", "t.duckdb"])
+    path.unlink(missing_ok=True)
+    name = rng.choice(["t", "t", "t", "two words", "select", "t.u", *HOSTILE])
+    columns = rng.choice([["user", "item"]] * 6 + [["user", "item", "n"], ["USER", "item"], ["user"], ["a b", "item"]])
+    lite = not path.name.endswith("duckdb")
+    kinds = SQLITE_TYPES if lite else DUCKDB_TYPES
+    declared = [rng.choice(kinds if rng.random() < 0.5 else kinds[:3]) for _ in columns]
+    try:
+        (_sqlite if lite else _duckdb)(rng, path, name, columns, declared)
+    except (sqlite3.Error, duckdb.Error, UnicodeEncodeError, OverflowError, ValueError):
+        return  # not a table that could be made
+    if rng.random() < 0.15:
+        data = bytearray(path.read_bytes())
+        for _ in range(rng.randrange(1, 40)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        path.write_bytes(bytes(data[: rng.choice([len(data), rng.randrange(len(data))])]))
+    form = rng.randrange(4)
+    address = str(path) if form else f"{rng.choice(['sqlite', 'duckdb'])}:///{path}"
+    if form == 1:
+        database = crowdgram.Database(address, query=rng.choice(QUERIES).format(t=name.replace("{", "")))
+    elif form == 2:
+        database = crowdgram.Database(address, table=rng.choice([name, "main." + name, rng.choice(HOSTILE), ""]))
+    else:
+        database = crowdgram.Database(address, table=name)
+    extra = {"count": "n"} if "n" in columns else {}
+    domain: list[Any] = rng.choice([["x", "y"], ["x", "y"], [1, 2]])
+    checked(release(database, domain=domain, user=columns[0], item=columns[-1 if not extra else 1], **extra))
+
+
+SQLITE_TYPES = (
+    "TEXT", "INTEGER", "", "REAL", "BLOB", "NUMERIC", "VARCHAR(3)", "DATE", "DATETIME", "BOOLEAN", "DECIMAL(10,2)",
+    "UUID", "JSON", "odd type", "INT UNSIGNED", "BIGINT",
+)  # fmt: skip
+DUCKDB_TYPES = (
+    "VARCHAR", "INTEGER", "BIGINT", "HUGEINT", "UHUGEINT", "DOUBLE", "BLOB", "DATE", "TIMESTAMP", "TIMESTAMPTZ",
+    "TIME",
+    "BOOLEAN", "DECIMAL(38,2)", "UUID", "INTEGER[]", "STRUCT(a INTEGER)", "MAP(VARCHAR, INTEGER)", "INTERVAL", "BIT",
+    "UNION(a INTEGER, b VARCHAR)", "INTEGER[2]", "UTINYINT", "TIMESTAMP_NS", "JSON",
+)  # fmt: skip
+QUERIES = (
+    'SELECT * FROM "{t}"', 'SELECT user, item FROM "{t}" WHERE item <> 0', "SELECT 1", "", ";", "SELECT",
+    "DROP TABLE t",
+    'SELECT user, lower(item) AS item FROM "{t}"', 'SELECT user, item, count(*) AS n FROM "{t}" GROUP BY user, item',
+    'SELECT user, max(item) AS item FROM "{t}"', 'SELECT user, item FROM "{t}" LIMIT 1',
+    "SELECT 'u' AS user, 1/0 AS item",
+    'SELECT user, CAST(item AS INTEGER) AS item FROM "{t}"', 'SELECT a.user, b.item FROM "{t}" a, "{t}" b',
+    'WITH w AS (SELECT * FROM "{t}") SELECT * FROM w', "SELECT user, item FROM read_csv('/etc/passwd')", "ATTACH 'x'",
+    'SELECT user, user FROM "{t}"', 'SELECT user AS user, item AS user FROM "{t}"', "VALUES (1, 2)", "SELECT \x00",
+    'SELECT user, error(item) AS item FROM "{t}"', 'SELECT user, json_extract(item, item) AS item FROM "{t}"',
+    'SELECT user, abs(-9223372036854775808) AS item FROM "{t}"', "PRAGMA table_info(t)",
+    "SELECT user, item FROM missing",
+    "SELECT user, getenv('HOME') AS item FROM \"{t}\"", "SELECT user, item FROM \"{t}\" ORDER BY random()",
+)  # fmt: skip
+CELLS: tuple[Any, ...] = (
+    *SECRETS, *SECRETS, "x", "y", "x", "y", 1, 2, None, 1.5, -1, 0, 2**63 - 1, b"s3cret", "2024-01-01", "true", "",
+    float("nan"),
+    "00000000-0000-0000-0000-000000000001", "{}", "[1]",
+)  # fmt: skip
+
+
+def _sqlite(rng: random.Random, path: Path, name: str, columns: list[str], declared: list[str]) -> None:
+    quoted = ['"' + column.replace('"', '""') + '"' for column in columns]
+    with sqlite3.connect(path) as connection:
+        connection.text_factory = bytes
+        table = '"' + name.replace('"', '""') + '"'
+        kinds = ", ".join(f"{column} {kind}" for column, kind in zip(quoted, declared, strict=True))
+        connection.execute(f"CREATE TABLE {table} ({kinds})")
+        marks = ", ".join("?" for _ in columns)
+        for _ in range(rng.randrange(12)):
+            row = [rng.choice(CELLS if rng.random() < 0.8 else HOSTILE) for _ in columns]
+            connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+        if rng.random() < 0.1:  # text that is not UTF-8
+            connection.execute(f"INSERT INTO {table} ({quoted[0]}) VALUES (CAST(x'ff733363726574' AS TEXT))")
+    connection.close()
+
+
+def _duckdb(rng: random.Random, path: Path, name: str, columns: list[str], declared: list[str]) -> None:
+    quoted = ['"' + column.replace('"', '""') + '"' for column in columns]
+    with duckdb.connect(str(path)) as connection:
+        table = '"' + name.replace('"', '""') + '"'
+        kinds = ", ".join(f"{column} {kind}" for column, kind in zip(quoted, declared, strict=True))
+        connection.execute(f"CREATE TABLE {table} ({kinds})")
+        casts = ", ".join(f"TRY_CAST(? AS {kind})" for kind in declared)
+        for _ in range(rng.randrange(12)):
+            row = [rng.choice(CELLS if rng.random() < 0.8 else HOSTILE) for _ in columns]
+            connection.execute(f"INSERT INTO {table} VALUES ({casts})", row)
+
+
+def wide(rng: random.Random) -> pa.Table:
+    """A table with a column of most types, whose values are secret."""
+    rows = rng.randrange(1, 9)
+    text = ["x", "y", "", "s3cret", "12", "s3cret 2024-01-01", "\u00fc" * 3, None, *HOSTILE[:40]]
+    whole = [0, 1, 2, -1, 914872635, 2**31, 2**62, 2**63 - 1, -(2**63), None]
+    real = [0.0, 1.5, -1e308, 914872635.5, float("nan"), float("inf"), 5e-324, None]
+    moments = [
+        datetime.datetime(2024, 2, 29, 23, 59),
+        datetime.datetime(1, 1, 1),
+        datetime.datetime(9999, 12, 31),
+        None,
+    ]
+
+    def some(values: list[Any], kind: pa.DataType) -> pa.Array:
+        return pa.array([rng.choice(values) for _ in range(rows)], kind)
+
+    return pa.table(
+        {
+            "user": some(["s3cret a", "s3cret b", "c", None], pa.string()),
+            "item": some(["x", "y", "s3cret"], pa.string()),
+            "text": some(text, pa.string()),
+            "whole": some(whole, pa.int64()),
+            "small": some([0, 1, 127, -128, None], pa.int8()),
+            "real": some(real, pa.float64()),
+            "flag": some([True, False, None], pa.bool_()),
+            "day": some([None if m is None else m.date() for m in moments], pa.date32()),
+            "moment": some(moments, pa.timestamp("us")),
+            "price": some([decimal.Decimal("914872635.25"), decimal.Decimal(0), None], pa.decimal128(18, 2)),
+            "raw": some([b"s3cret", None], pa.binary()),
+        }
+    )
+
+
+def expressions(rng: random.Random, _: Path) -> None:
+    """Filters and computed items, some of which do not fit or are no expressions at all."""
+    depth = rng.randrange(4)
+    asked: dict[str, Any] = {"where": grown(rng, "truth", depth) if rng.random() < 0.9 else rng.choice(HOSTILE)}
+    kind = rng.choice(["number", "text", "date", "truth"])
+    domain: list[Any] = ["x", "y"]
+    if rng.random() < 0.6:
+        asked["item"] = {"made": grown(rng, kind, depth)}
+        domain = {"number": [1, 2], "text": ["x", "y"], "date": ["2024-01-01"], "truth": [True, False]}[kind]
+    table: Any = wide(rng)
+    if rng.random() < 0.2:
+        table = table.drop_columns(["raw"]).to_pandas()
+    checked(release(table, domain=domain, **asked))
+
+
+WILD = (
+    "text", "whole", "real", "flag", "day", "moment", "price", "raw", "user", "missing", "0", "1e308", "''", "NULL",
+    "9223372036854775807", "DATE '2024-01-01'", "INTERVAL 1 DAY", "*", "count(*)", "random()", "now()", "(SELECT 1)",
+    "?", "$1", "x'00'", "'[('", "t.text", '"text"', "sum(whole)", "row_number() OVER ()", "error(text)", "raw[1]",
+    "text -- ", "1; 2", "((1)", "hash(text)", "strptime(text, text)", "chr(whole)", "repeat(text, whole)",
+    "EXISTS (SELECT 1)", "text COLLATE NOCASE", "1 << whole", "lpad(text, whole, text)", "date_trunc(text, day)",
+)  # fmt: skip
+TYPED = {
+    "number": (
+        "whole", "small", "price", "1", "-1", "7", "9223372036854775807", "{number} + {number}",
+        "{number} - {number}",
+        "{number} * {number}", "{number} / {number}", "{number} % {number}", "{number} // {number}", "-{number}",
+        "abs({number})", "round({number}, 2)", "floor({number})", "sqrt({number})", "ln({number})", "length({text})",
+        "power({number}, {number})", "CAST({text} AS INTEGER)", "TRY_CAST({text} AS INTEGER)", "real",
+        "CAST({number} AS DECIMAL(4, 2))", "CAST({number} AS TINYINT)", "year({date})", "extract(month FROM {date})",
+        "coalesce({number}, {number})", "nullif({number}, {number})", "greatest({number}, {number})",
+        "CASE WHEN {truth} THEN {number} ELSE {number} END",
+    ),
+    "text": (
+        "text", "item", "'x'", "''", "lower({text})", "upper({text})", "trim({text})",
+        "replace({text}, {text}, {text})",
+        "substring({text}, {number}, {number})", "left({text}, {number})", "concat({text}, {text})",
+        "{text} || {text}",
+        "CAST({number} AS TEXT)", "CAST({date} AS TEXT)", "split_part({text}, {text}, {number})",
+        "coalesce({text}, 'x')",
+        "regexp_replace({text}, {text}, {text})", "strftime({date}, '%Y-%m')", "CASE WHEN {truth} THEN {text} END",
+        "CASE {text} WHEN {text} THEN {text} ELSE {text} END",
+    ),
+    "date": (
+        "day", "moment", "date_trunc('month', {date})", "DATE '2024-01-01'", "CAST({text} AS DATE)",
+        "CAST({date} AS DATE)",
+        "TRY_CAST({text} AS DATE)", "{date} + INTERVAL 1 DAY", "{date} - INTERVAL 999999 YEAR",
+        "coalesce({date}, day)",
+    ),
+    "truth": (
+        "flag", "true", "{number} = {number}", "{number} < {number}", "{text} = {text}", "{text} LIKE {text}",
+        "NOT {truth}",
+        "{text} IN ('x', {text})", "{number} BETWEEN {number} AND {number}", "{truth} AND {truth}",
+        "{truth} OR {truth}",
+        "{date} < {date}", "{number} IS NULL", "regexp_matches({text}, {text})", "starts_with({text}, {text})",
+        "{number} IN (1, 2)", "{text} IS NOT NULL",
+    ),
+}  # fmt: skip
+
+
+def grown(rng: random.Random, kind: str, depth: int) -> str:
+    """An expression of a kind, so many shapes deep; now and then a part of it is something else."""
+    if rng.random() < 0.04:
+        return rng.choice(WILD)
+    shapes = [shape for shape in TYPED[kind] if depth > 0 or "{" not in shape]
+    shape = rng.choice(shapes)
+    for _ in range(shape.count("{")):
+        part = shape[shape.index("{") + 1 : shape.index("}")]
+        shape = shape.replace("{" + part + "}", grown(rng, part, depth - 1), 1)
+    return shape
+
+
+def shapes(rng: random.Random, _: Path) -> None:
+    """Counts, groups, several columns and items that are found, of columns that may not fit, with odd lists."""
+
+    def mostly(values: list[Any], odd: tuple[Any, ...] = ODD) -> Any:
+        return rng.choice(values if rng.random() < 0.93 else odd)
+
+    lists: dict[str, list[Any]] = {
+        "item": ["x", "y"],
+        "text": ["x", "y", "12"],
+        "whole": [0, 1, 2],
+        "small": [0, 1, 127],
+        "flag": [True, False],
+        "day": [datetime.date(2024, 2, 29), "0001-01-01"],
+        "moment": ["2024-02-29"],
+        "real": [1.5],
+        "raw": [b"x"],
+    }
+    names = list(lists)
+    usual = names[:6]
+    chosen = rng.sample(usual, rng.choice([1, 1, 1, 2, 3]))
+    domain: Any = lists[chosen[0]] if len(chosen) == 1 else {name: lists[name] for name in chosen}
+    if rng.random() < 0.4:
+        domain = mostly([None, "discover"])
+    elif len(chosen) > 1 and rng.random() < 0.3:
+        domain = [tuple(lists[name][0] for name in chosen)]
+    asked: dict[str, Any] = {
+        "item": mostly([chosen if len(chosen) > 1 else chosen[0]], (*ODD, *names, ["item", "item"])),
+        "domain": mostly([domain]),
+        "delta": rng.choice([1e-6] * 8 + [0.0, 1e-100]),
+        "mechanism": rng.choice(["laplace", "laplace", "laplace", "gaussian", "sample-one", "auto", "adaptive"]),
+    }
+    if rng.random() < 0.4:
+        asked["count"] = mostly(["whole", "small"], (*ODD, *names))
+    if rng.random() < 0.4:
+        by = rng.choice([name for name in usual if name not in chosen])
+        asked["by"] = mostly([by, by, {"made": grown(rng, "text", 1)}], (*ODD, *names))
+        asked["groups"] = mostly([None, "discover", lists[by], ["x", "y"]])
+    if rng.random() < 0.3:
+        asked["other"] = mostly(["other", "x"], (*ODD, *HOSTILE))
+    if rng.random() < 0.1:
+        asked["discovery_share"] = rng.choice([0.5, 0.001, 0.999, *ODD])
+    if rng.random() < 0.1:
+        asked["where"] = grown(rng, "truth", 1)
+    made: Any = release(wide(rng), **asked)
+    made = made.joint if isinstance(made, crowdgram.GroupedRelease) else made
+    checked(made)
+    assert not any(str(secret) in repr(made.items) for secret in SECRETS)
+
+
 def noise(rng: random.Random) -> bytes:
     """Nothing, mostly; else a few bytes of any kind."""
     return rng.randbytes(rng.randrange(1, 20)) if rng.random() < 0.1 else b""
@@ -301,6 +553,9 @@ KINDS: dict[str, Callable[[random.Random, Path], None]] = {
     "json": json_files,
     "parquet": parquet_files,
     "schemas": schemas,
+    "databases": databases,
+    "expressions": expressions,
+    "shapes": shapes,
 }
 
 
@@ -314,6 +569,8 @@ def run(kind: str, seed: int, number: int, folder: Path) -> str | None:
     except CrowdgramError as error:
         if not str(error).strip():
             raise AssertionError(f"{kind} {number}: an error without a message") from error
+        if any(str(secret) in str(error) for secret in SECRETS):
+            raise AssertionError(f"{kind} {number}: a message with a value of the table: {error}") from error
         return type(error).__name__
     except Hang:
         raise AssertionError(f"{kind} {number}: still running after {TIMEOUT} s") from None

@@ -16,7 +16,18 @@ import crowdgram
 from crowdgram.errors import CrowdgramError, EngineFailure, InvalidTable, UnreadableSource
 
 BENCH = Path(__file__).parents[1] / "bench"
-CASES = {"arguments": 800, "domains": 800, "saved": 1200, "csv": 60, "json": 40, "parquet": 40, "schemas": 60}
+CASES = {
+    "arguments": 800,
+    "domains": 800,
+    "saved": 1200,
+    "csv": 60,
+    "json": 40,
+    "parquet": 40,
+    "schemas": 60,
+    "databases": 40,
+    "expressions": 30,
+    "shapes": 30,
+}
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +99,15 @@ def test_what_is_neither_is_seen(fuzz, tmp_path, monkeypatch):
     def refuse(rng, folder):
         raise InvalidTable("a message")
 
+    def quote(rng, folder):
+        raise InvalidTable(f"a row with {fuzz.SECRETS[1]}")
+
     monkeypatch.setattr(fuzz, "TIMEOUT", 1)
-    monkeypatch.setattr(fuzz, "KINDS", {"crash": crash, "hang": hang, "refuse": refuse})
+    monkeypatch.setattr(fuzz, "KINDS", {"crash": crash, "hang": hang, "refuse": refuse, "quote": quote})
     with pytest.raises(AssertionError, match="oops"):
         fuzz.run("crash", 0, 0, tmp_path)
     with pytest.raises(AssertionError, match="still running"):
         fuzz.run("hang", 0, 0, tmp_path)
+    with pytest.raises(AssertionError, match="a value of the table"):
+        fuzz.run("quote", 0, 0, tmp_path)
     assert fuzz.run("refuse", 0, 0, tmp_path) == "InvalidTable"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from crowdgram.audit import ATTACKED, TWINS, attack, attack_releases, attack_sampler, blackbox, cases, pairs_for
+from crowdgram.audit.twins import MECHANISM_TWINS
 from crowdgram.errors import InvalidArgument
 from crowdgram.privacy import Guarantee
 from crowdgram.releases.pipeline import ALL_MECHANISMS
@@ -48,7 +49,7 @@ def test_every_mechanism_is_attacked_with_every_weight_and_adjacency():
     assert {"auto", "laplace"} <= pure
 
 
-@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.broken.name)
+@pytest.mark.parametrize("twin", MECHANISM_TWINS, ids=lambda twin: twin.broken.name)
 def test_broken_twins_are_caught_and_their_siblings_stand(twin):
     caught = attack(twin.broken, runs=30, confidence=SURE, pairs=twin.pairs)
     assert caught.refuted

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from crowdgram.audit.draws import Tilt
 from crowdgram.audit.lockstep import follow, intercepted
 from crowdgram.audit.pairs import Pair, opened, pairs_for
 from crowdgram.errors import PrivacyViolation
@@ -55,7 +56,7 @@ def test_the_loss_of_gaussian_noise_has_its_mean_and_the_weights_make_up_for_the
     # Losses are normal with mean mu^2/2 and deviation mu; 5.5 standard errors: false alarm below 1e-7.
     assert abs(np.mean([p.loss for p in plain]) - mu**2 / 2) < 5.5 * mu / math.sqrt(60)
     assert all(path.log_weight == 0 for path in plain)
-    tilted = [follow(MECHANISMS["gaussian"], tables, MIXED, REQUEST, tilt=2.0) for _ in range(60)]
+    tilted = [follow(MECHANISMS["gaussian"], tables, MIXED, REQUEST, Tilt(2.0)) for _ in range(60)]
     assert abs(np.mean([p.loss for p in tilted]) - (mu**2 / 2 + 2 * mu**2)) < 5.5 * mu / math.sqrt(60)
     for path in tilted:  # log dP/dQ at the same y, from the loss alone: y = (loss + mu^2/2)/mu about x'
         z = (path.loss + mu**2 / 2) / mu - mu

@@ -28,6 +28,15 @@ def test_a_claim_that_stands():
     assert line["confidence"] == 0.99
 
 
+def test_a_form_of_whole_release():
+    result = run("--form", "counts", "--mechanism", "laplace", "--json")
+    assert result.exit_code == 0
+    [line] = json.loads(result.stdout)
+    assert line["mechanism"] == "counts: laplace"
+    assert line["verdict"] == "stands"
+    assert line["epsilon_at_least"] <= 1.0
+
+
 def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
     half = TWINS[0].broken
     monkeypatch.setitem(ALL_MECHANISMS, "gaussian", half.mechanism)
@@ -43,6 +52,10 @@ def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
     [
         (["--all", "--mechanism", "laplace"], "--all and --mechanism"),
         (["--mechanism", "nothing"], "'nothing'"),
+        (["--form", "nothing"], "'nothing'"),
+        (["--all", "--form", "counts"], "--form"),
+        (["--form", "found-items", "--delta", "0"], "delta=0"),
+        (["--form", "found-items", "--mechanism", "paper"], "paper"),
         (["--mechanism", "laplace", "--confidence", "2"], "confidence=2"),
         (["--mechanism", "laplace", "--epsilon", "-1"], "epsilon"),
     ],

@@ -376,6 +376,22 @@ def test_sqlite_values_of_another_type_than_declared_are_missing(tmp_path):
         cells(source, ["1"], item="x")
 
 
+def test_sqlite_text_that_is_not_utf8_is_missing_and_fails_nothing(tmp_path):
+    lite = sqlite3.connect(tmp_path / "v.db")
+    lite.execute("create table t (who text, what text)")
+    lite.execute("insert into t values ('u', 'a'), (cast(x'ff61' as text), 'a'), ('v', cast(x'eda080' as text))")
+    lite.commit()
+    lite.close()
+    assert cells(Database(str(tmp_path / "v.db"), "t"), ["a"]) == [("u", 0, 1)]
+    assert cells(Database(str(tmp_path / "v.db"), query="select * from t"), ["a"]) == [("u", 0, 1)]
+
+
+def test_a_schema_that_is_not_there(files):
+    for name in ("v.db", "v.duckdb"):
+        with pytest.raises(UnreadableSource, match=r"no table 'elsewhere\.visits'"):
+            cells(Database(str(files / name), "elsewhere.visits"))
+
+
 def test_no_row_is_read_before_the_engine_asks(files, monkeypatch):
     """Opening looks at the schema only: what is wrong with the domain is said before."""
     rows = open_rows(Database(str(files / "v.db"), "visits"), user="who", item="what")

@@ -1,22 +1,33 @@
-"""Attacks on the mechanisms: a lower bound on epsilon beside each claim. Tables are made here; no user's is touched."""
+"""Attacks on mechanisms and whole releases: a lower bound on epsilon beside each claim.
+
+Tables are made here; no user's is touched.
+"""
 
 from __future__ import annotations
 
 from .attack import ATTACKED, Case, Finding, attack, cases
 from .blackbox import attack_releases, attack_sampler
-from .pairs import Pair, pairs_for
-from .twins import TWINS, Twin
+from .forms import FORMS, Form, form_cases
+from .pairs import Pair, RowPair, pairs_for
+from .release_twins import RELEASE_TWINS
+from .twins import MECHANISM_TWINS, Twin
 
 __all__ = [
     "ATTACKED",
+    "FORMS",
     "TWINS",
     "Case",
     "Finding",
+    "Form",
     "Pair",
+    "RowPair",
     "Twin",
     "attack",
     "attack_releases",
     "attack_sampler",
     "cases",
+    "form_cases",
     "pairs_for",
 ]
+
+TWINS = (*MECHANISM_TWINS, *RELEASE_TWINS)

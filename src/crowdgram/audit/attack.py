@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from scipy import special
 
 from ..errors import AccuracyWarning, InvalidArgument
 from ..mechanisms import PURE, Request, Weight, check_mechanism
@@ -15,8 +18,9 @@ from ..privacy import Adjacency, Guarantee
 from ..privacy.gaussian import gaussian_epsilon
 from ..releases.pipeline import ALL_MECHANISMS
 from .bounds import epsilon_from_losses
-from .lockstep import Mechanism, Path, follow, intercepted
-from .pairs import Pair, opened, pairs_for
+from .draws import Path, Tilt
+from .lockstep import Mechanism, follow, intercepted
+from .pairs import Tables, opened, pairs_for
 
 __all__ = ["ATTACKED", "Case", "Finding", "attack", "cases", "claimed"]
 
@@ -35,13 +39,19 @@ ROOM = 1e-9
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism with all that its claim depends on."""
+    """A mechanism, or a whole release, with all that its claim depends on.
+
+    pairs: the tables to attack it on; None for those of every mechanism. within: what its runs stand in, where code is
+    broken on purpose.
+    """
 
     name: str
     mechanism: Mechanism
     weight: Weight
     claim: Guarantee
     constants: Literal["paper", "tight"] | None = None
+    pairs: tuple[Tables, ...] | None = None
+    within: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @property
     def request(self) -> Request:
@@ -110,7 +120,7 @@ def attack(
     *,
     runs: int = 60,
     confidence: float = 0.99,
-    pairs: Iterable[Pair] | None = None,
+    pairs: Iterable[Tables] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Finding:
     """Attack `case` on every pair of tables, from both sides, with `runs` runs each.
@@ -122,13 +132,13 @@ def attack(
         raise InvalidArgument(f"runs={runs}: needs to be at least 1.")
     if not 0.5 <= confidence < 1:
         raise InvalidArgument(f"confidence={confidence}: needs to be at least 0.5 and below 1.")
-    chosen = tuple(pairs_for(case.claim.adjacency) if pairs is None else pairs)
+    chosen = tuple(_pairs(case) if pairs is None else pairs)
     doubt = (1 - confidence) / (2 * len(chosen))
     pilot = min(PILOT, runs // 2)
     best, where, how = 0.0, chosen[0].name, "nothing found"
     for pair in chosen:
         progress(pair.name)
-        with opened(pair) as (first, second), intercepted(), warnings.catch_warnings():
+        with opened(pair) as (first, second), intercepted(), case.within(), warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             for tables in ((first, second), (second, first)):
                 tilt = _tilt(case, [follow(case.mechanism, tables, case.claim, case.request) for _ in range(pilot)])
@@ -141,13 +151,25 @@ def attack(
     return Finding(case.name, case.weight, case.claim, best, confidence, where, how, 2 * len(chosen) * (runs + pilot))
 
 
-def _tilt(case: Case, pilot: list[Path]) -> float:
-    """The tilt that makes losses near the epsilon which the pilot's distances suggest common: epsilon/mu^2 - 1/2."""
-    squares = [path.squared_mu for path in pilot if path.parted is None]
-    square = sum(squares) / len(squares) if squares else 0.0
-    if square == 0.0 or case.claim.delta == 0.0:
-        return 0.0
-    return max(0.0, gaussian_epsilon(math.sqrt(square), case.claim.delta) / square - 0.5)
+def _pairs(case: Case) -> tuple[Tables, ...]:
+    return pairs_for(case.claim.adjacency) if case.pairs is None else case.pairs
+
+
+def _tilt(case: Case, pilot: list[Path]) -> Tilt:
+    """Shared: makes losses near the epsilon which the pilot's distances suggest common, epsilon/mu^2 - 1/2. Lone: lifts
+    an item to where one of n passes with chance delta, if every draw counts by its precision.
+    """
+    delta = case.claim.delta
+    paths = [path for path in pilot if path.parted is None]
+    if delta == 0.0 or not paths:
+        return Tilt()
+    square = sum(path.squared_mu for path in paths) / len(paths)
+    shared = max(0.0, gaussian_epsilon(math.sqrt(square), delta) / square - 0.5) if square > 0.0 else 0.0
+    draws = [draw for draw in paths[0].draws if draw.lone is not None]
+    if not paths[0].lone:
+        return Tilt(shared)
+    precision = math.fsum(draw.scale**-2.0 for draw in draws)
+    return Tilt(shared, -float(special.ndtri(delta / len(paths[0].lone))) / math.sqrt(precision))
 
 
 def _how(paths: list[Path]) -> str:

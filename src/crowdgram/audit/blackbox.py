@@ -20,7 +20,7 @@ from ..privacy.accounting import gaussian_sigma, laplace_scale
 from ..privacy.gaussian import gaussian_mu
 from .attack import Case, Finding
 from .bounds import epsilon_from_rates, gaussian_epsilon_from_rates
-from .pairs import Pair, opened, pairs_for
+from .pairs import Tables, opened, pairs_for
 
 __all__ = ["attack_releases", "attack_sampler"]
 
@@ -33,7 +33,7 @@ def attack_releases(
     *,
     runs: int,
     confidence: float = 0.99,
-    pairs: Iterable[Pair] | None = None,
+    pairs: Iterable[Tables] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Finding:
     """Attack by `runs` releases of each table of each pair, with the real sampler."""

@@ -9,96 +9,54 @@ is known exactly, for the scale that was really asked of the sampler and not for
 not depend on the table is compared: that the next draw is of the same kind, scale and size, the recorded events, and
 the estimate that is made of the outcomes. A difference tells the two tables apart for certain, so its loss is infinite.
 
-Outcomes may be drawn with a tilt: Gaussian ones around x + tilt (x - x') instead of x, where large losses are common.
-`log_weight` = log P[outcomes | x] - log Q[outcomes], Q the tilted distribution, makes up for it.
+How outcomes are drawn, and what a loss is where the two tables do not even have the same items, is in `draws`.
 """
 
 from __future__ import annotations
 
-import math
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import CrowdgramError
-from ..mechanisms import Estimate, Request
+from ..mechanisms import Request, discovery
 from ..privacy import Guarantee, Spending, noise
 from ..privacy import spending as spending_module
-from ..tables import Counts
+from .draws import Asked, Path, Sampling, Tilt
 
-__all__ = ["Draw", "Mechanism", "Path", "door", "follow", "intercepted"]
+__all__ = ["Mechanism", "door", "follow", "intercepted", "swapped"]
 
 Integers = npt.NDArray[np.int64]
-Mechanism = Callable[[Counts, Spending, Request], Estimate]
+Mechanism = Callable[[Any, Spending, Request], Any]
+"""From a table (counts, or rows for a whole release), a budget and what is asked, to what comes out."""
 
 PATIENCE = 120.0
 """Seconds that one step of a mechanism may take before the audit gives up."""
 
 
-@dataclass(frozen=True)
-class Draw:
-    """One draw as both tables see it. squared_mu: (l2 distance / sigma)^2, of a Gaussian one. epsilon: the largest loss
-    that it could have, of any other.
-    """
-
-    kind: str
-    scale: float
-    loss: float
-    log_weight: float
-    squared_mu: float
-    epsilon: float
-
-
-@dataclass(frozen=True)
-class Path:
-    """All draws of one run, and what came out. `parted`: what differed though the outcomes were the same, if anything;
-    the loss is infinite then.
-    """
-
-    draws: tuple[Draw, ...]
-    parted: str | None
-
-    @property
-    def loss(self) -> float:
-        return math.inf if self.parted else math.fsum(draw.loss for draw in self.draws)
-
-    @property
-    def log_weight(self) -> float:
-        return math.fsum(draw.log_weight for draw in self.draws)
-
-    @property
-    def squared_mu(self) -> float:
-        return math.fsum(draw.squared_mu for draw in self.draws)
-
-    @property
-    def epsilon(self) -> float:
-        return math.fsum(draw.epsilon for draw in self.draws)
-
-
 def follow(
-    mechanism: Mechanism, tables: tuple[Counts, Counts], guarantee: Guarantee, request: Request, tilt: float = 0.0
+    mechanism: Mechanism, tables: tuple[Any, Any], guarantee: Guarantee, request: Request, tilt: Tilt | None = None
 ) -> Path:
     """Run `mechanism` on both tables with the same outcomes. Call within `intercepted`."""
-    draws: list[Draw] = []
-    runs = [_Run(mechanism, counts, Spending(guarantee), request) for counts in tables]
+    sampling = Sampling(tilt or Tilt())
+    runs = [_Run(mechanism, table, Spending(guarantee), request) for table in tables]
     try:
         while True:
             one, other = (run.next() for run in runs)
-            if isinstance(one, _Asked) and isinstance(other, _Asked):
-                if one.public != other.public:
-                    return Path(tuple(draws), f"draw {len(draws) + 1} differs in kind, scale or size")
-                draw, outcome = _draw(one, other, tilt)
-                draws.append(draw)
-                for run in runs:
+            if isinstance(one, Asked) and isinstance(other, Asked):
+                outcomes = sampling.draw(one, other)
+                if outcomes is None:
+                    return sampling.path(f"draw {len(sampling.draws) + 1} differs in kind, scale or size")
+                for run, outcome in zip(runs, outcomes, strict=True):
                     run.answer(outcome)
                 continue
-            return Path(tuple(draws), _parted(one, other, runs))
+            return sampling.path(_parted(one, other, runs))
     finally:
         for run in runs:
             run.stop()
@@ -107,7 +65,11 @@ def follow(
 @contextmanager
 def intercepted() -> Iterator[None]:
     """Stand in for the sampler and the salts of the threads that `follow` starts; others draw as always."""
-    doors = [(spending_module, "noise", _Door()), (noise, "secrets", _Salts(vars(noise)["secrets"]))]
+    doors = [
+        (spending_module, "noise", _Door()),
+        (noise, "secrets", _Salts(vars(noise)["secrets"])),
+        (discovery, "_sums", _named(vars(discovery)["_sums"])),
+    ]
     before = [(module, name, getattr(module, name)) for module, name, _ in doors]
     try:
         for module, name, door in doors:
@@ -118,22 +80,27 @@ def intercepted() -> Iterator[None]:
             setattr(module, name, value)
 
 
+@contextmanager
+def swapped(owner: Any, name: str, stand_in: Callable[..., Any]) -> Iterator[None]:
+    """Put `stand_in` in the place of a function, in the threads that `follow` starts and in no others.
+
+    For code that is broken on purpose, and for engines that remember.
+    """
+    real = getattr(owner, name)
+
+    def chosen(*arguments: Any, **named: Any) -> Any:
+        return (real if getattr(_here, "run", None) is None else stand_in)(*arguments, **named)
+
+    setattr(owner, name, chosen)
+    try:
+        yield
+    finally:
+        setattr(owner, name, real)
+
+
 def door() -> Any:
     """What `Spending` draws by just now: the sampler, or what stands in for it."""
     return vars(spending_module)["noise"]
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What a run wants drawn: noise on `values` (or a choice by them) of a kind and scale; or a salt."""
-
-    kind: str
-    values: tuple[tuple[int, ...], ...]
-    scale: float
-
-    @property
-    def public(self) -> tuple[str, float, tuple[int, ...]]:
-        return self.kind, self.scale, tuple(len(row) for row in self.values)
 
 
 class _Stopped(BaseException):
@@ -146,16 +113,18 @@ _here = threading.local()
 class _Run:
     """A mechanism in a thread of its own, which stops at each draw."""
 
-    def __init__(self, mechanism: Mechanism, counts: Counts, spending: Spending, request: Request) -> None:
+    def __init__(self, mechanism: Mechanism, table: Any, spending: Spending, request: Request) -> None:
         self._asked: queue.Queue[Any] = queue.Queue()
         self._answers: queue.Queue[Any] = queue.Queue()
         self.spending = spending
+        self.names: tuple[Any, ...] | None = None
+        self.known: tuple[Any, list[Any]] | None = None
         quiet = replace(request, report=lambda _: None)
 
         def work() -> None:
             _here.run = self
             try:
-                self._asked.put(mechanism(counts, spending, quiet))
+                self._asked.put(mechanism(table, spending, quiet))
             except _Stopped:
                 pass
             except Exception as error:  # noqa: BLE001 (handed to the thread that waits)
@@ -164,7 +133,7 @@ class _Run:
         self._thread = threading.Thread(target=work, daemon=True)
         self._thread.start()
 
-    def ask(self, asked: _Asked) -> Any:
+    def ask(self, asked: Asked) -> Any:
         self._asked.put(asked)
         answer = self._answers.get()
         if answer is _Stopped:
@@ -197,7 +166,7 @@ class _Door:
         if run is None:
             return noise.choose_each(scores, scale)
         rows = tuple(tuple(row) for row in scores.tolist())
-        return np.array(run.ask(_Asked("choice", rows, float(scale))), dtype=np.int64)
+        return np.array(run.ask(Asked("choice", rows, float(scale))), dtype=np.int64)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(noise, name)
@@ -207,8 +176,25 @@ class _Door:
         if run is None:
             add = noise.add_discrete_laplace if kind == "laplace" else noise.add_discrete_gaussian
             return add(values, scale)
-        row = tuple(int(value) for value in values)
-        return np.array(run.ask(_Asked(kind, (row,), float(scale))), dtype=np.int64)
+        row, names, run.names = tuple(int(value) for value in values), run.names, None
+        return np.array(run.ask(Asked(kind, (row,), float(scale), names)), dtype=np.int64)
+
+
+def _named(real: Callable[..., Any]) -> Callable[..., Any]:
+    """In place of `discovery._sums`: the next draw is told which items its coordinates are. Their number differs
+    between the two tables, and so do their places.
+    """
+
+    def sums(sets: Any, alive: Integers, gains: Integers) -> Any:
+        run = getattr(_here, "run", None)
+        if run is not None:
+            # Items are numbered in the order of their values, and `named` gives them in that order.
+            if run.known is None or run.known[0] is not sets:
+                run.known = sets, sets.named(np.arange(sets.items))
+            run.names = tuple(run.known[1][place] for place in alive.tolist())
+        return real(sets, alive, gains)
+
+    return sums
 
 
 class _Salts:
@@ -219,7 +205,7 @@ class _Salts:
 
     def token_hex(self, size: int) -> str:
         run = getattr(_here, "run", None)
-        return str(self._real.token_hex(size) if run is None else run.ask(_Asked("salt", (), float(size))))
+        return str(self._real.token_hex(size) if run is None else run.ask(Asked("salt", (), float(size))))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
@@ -230,7 +216,7 @@ def _parted(one: Any, other: Any, runs: Sequence[_Run]) -> str | None:
     for ended in (one, other):
         if isinstance(ended, Exception) and not isinstance(ended, CrowdgramError):
             raise ended
-    if isinstance(one, _Asked) or isinstance(other, _Asked) or type(one) is not type(other):
+    if isinstance(one, Asked) or isinstance(other, Asked) or type(one) is not type(other):
         return "one run ends where the other goes on"
     if isinstance(one, CrowdgramError):
         if str(one) != str(other):
@@ -242,53 +228,11 @@ def _parted(one: Any, other: Any, runs: Sequence[_Run]) -> str | None:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two estimates are the same to the last bit."""
-    for name in type(one).__dataclass_fields__:
-        mine, theirs = getattr(one, name), getattr(other, name)
-        if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
-            if not np.array_equal(mine, theirs, equal_nan=True):
-                return False
-        elif mine != theirs:
-            return False
-    return True
-
-
-def _draw(one: _Asked, other: _Asked, tilt: float) -> tuple[Draw, Any]:
-    if one.kind == "salt":
-        return Draw("salt", one.scale, 0.0, 0.0, 0.0, 0.0), noise.fresh_salt()
-    if one.kind == "choice":
-        return _choice(one, other)
-    xs, others = one.values[0], other.values[0]
-    scale, apart = one.scale, [a - b for a, b in zip(xs, others, strict=True)]
-    if one.kind == "laplace":
-        ys = noise.add_discrete_laplace(list(xs), scale).tolist()
-        loss = sum(abs(y - b) - abs(y - a) for y, a, b in zip(ys, xs, others, strict=True))
-        return Draw("laplace", scale, loss / scale, 0.0, 0.0, sum(map(abs, apart)) / scale), ys
-    centres = [a + round(tilt * d) for a, d in zip(xs, apart, strict=True)]
-    ys = noise.add_discrete_gaussian(centres, scale).tolist()
-    # (y - b)^2 - (y - a)^2 = (a - b)(2y - a - b), in integers; so is the weight, with the centre for b.
-    loss = sum((a - b) * (2 * y - a - b) for y, a, b in zip(ys, xs, others, strict=True))
-    weight = sum((a - c) * (2 * y - a - c) for y, a, c in zip(ys, xs, centres, strict=True))
-    twice = 2.0 * scale * scale
-    return Draw("gaussian", scale, loss / twice, weight / twice, sum(d * d for d in apart) / scale**2, 0.0), ys
-
-
-def _choice(one: _Asked, other: _Asked) -> tuple[Draw, list[int]]:
-    """One column of each row, with P[j] proportional to exp(values[j] / scale)."""
-    loss, most, chosen = 0.0, 0.0, []
-    for mine, theirs in zip(one.values, other.values, strict=True):
-        first, second = _log_probabilities(mine, one.scale), _log_probabilities(theirs, one.scale)
-        # 128 random bits against the cumulative probabilities: an audit's draw, not a release's.
-        at = int(noise.fresh_salt(), 16) / 2.0**128
-        place = min(int(np.searchsorted(np.cumsum(np.exp(first)), at)), len(mine) - 1)
-        chosen.append(place)
-        loss += float(first[place] - second[place])
-        most += float(np.max(np.abs(first - second)))
-    return Draw("choice", one.scale, loss, 0.0, 0.0, most), chosen
-
-
-def _log_probabilities(scores: tuple[int, ...], scale: float) -> npt.NDArray[np.float64]:
-    highest = max(scores)
-    weights = np.array([(score - highest) / scale for score in scores])
-    normal: npt.NDArray[np.float64] = weights - math.log(math.fsum(np.exp(weights).tolist()))
-    return normal
+    """Whether what came out is the same to the last bit."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if is_dataclass(one) and type(one) is type(other):
+        return all(_same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+    return bool(one == other)

@@ -5,21 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from ..privacy import Adjacency
-from ..tables import ROW_LIMIT, Counts, known_counts
-from ..tables.engine import DuckEngine
+from ..tables import ROW_LIMIT, Counts, known_counts, sources
+from .lockstep import swapped
+from .memory import Remembering, remembered
 
-__all__ = ["Pair", "opened", "pairs_for"]
+__all__ = ["Pair", "RowPair", "Tables", "opened", "pairs_for"]
 
 Users = Mapping[int, Mapping[int, int]]
 """For each user, the rows of each item."""
 
 CROWD = 200
 TARGET = CROWD
+
+
+class Tables(Protocol):
+    """Two neighbouring tables, whatever a mechanism takes for one."""
+
+    @property
+    def name(self) -> str: ...
+
+    def placed(self, first: Remembering, second: Remembering) -> tuple[Any, Any]:
+        """The two tables, each in its engine."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,42 @@ class Pair:
             user for user in {*self.first, *self.second} if dict(self.first.get(user, {})) != self.second.get(user, {})
         }
         assert len(changed) == 1
+
+    def placed(self, first: Remembering, second: Remembering) -> tuple[Counts, Counts]:
+        return (
+            known_counts(first, _cells(self.first), self.items),
+            known_counts(second, _cells(self.second), self.items),
+        )
+
+
+@dataclass(frozen=True)
+class RowPair:
+    """Two tables of rows, as a release takes them, that differ in all rows of one user.
+
+    columns: user, then whatever the release asks for; whole numbers all.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    crowd: tuple[tuple[int, ...], ...]
+    first: tuple[tuple[int, ...], ...]
+    second: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        changed = {row[0] for row in (*self.first, *self.second)}
+        assert len(changed) == 1
+        assert not changed & {row[0] for row in self.crowd}
+
+    def placed(self, first: Remembering, second: Remembering) -> tuple[Any, Any]:
+        return (
+            first.upload(self._rows(self.first), "placing rows"),
+            second.upload(self._rows(self.second), "placing rows"),
+        )
+
+    def _rows(self, own: tuple[tuple[int, ...], ...]) -> pa.Table:
+        rows = (*self.crowd, *own)
+        places = enumerate(self.columns)
+        return pa.table({name: pa.array([row[place] for row in rows], pa.int64()) for place, name in places})
 
 
 def pairs_for(adjacency: Adjacency) -> tuple[Pair, ...]:
@@ -64,31 +112,17 @@ def pairs_for(adjacency: Adjacency) -> tuple[Pair, ...]:
 
 
 @contextmanager
-def opened(pair: Pair) -> Iterator[tuple[Counts, Counts]]:
-    """The two tables, each in an engine of its own."""
+def opened(pair: Tables) -> Iterator[tuple[Any, Any]]:
+    """The two tables, each in an engine of its own, which remembers."""
     with ExitStack() as stack:
-        first, second = (
-            known_counts(stack.enter_context(_Remembering.embedded()), _cells(users), pair.items)
-            for users in (pair.first, pair.second)
-        )
-        yield first, second
-
-
-class _Remembering(DuckEngine):
-    """DuckDB, but a question that was asked before is answered from memory: an audit asks the same ones over and over.
-
-    An answer is an exact function of the question, so nothing else changes.
-    """
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._answers: dict[Any, pa.Table] = {}
-
-    def fetch(self, table: Any, stage: str) -> pa.Table:
-        question = table.op()
-        if question not in self._answers:
-            self._answers[question] = super().fetch(table, stage)
-        return self._answers[question]
+        engines = []
+        for _ in range(2):
+            engine = Remembering.embedded()
+            assert isinstance(engine, Remembering)
+            stack.callback(engine.forget)
+            engines.append(engine)
+        stack.enter_context(swapped(sources, "engine_for", remembered(engines)))
+        yield pair.placed(*engines)
 
 
 def _crowd(rows: Mapping[int, int]) -> dict[int, Mapping[int, int]]:

@@ -18,9 +18,9 @@ from ..privacy.accounting import gaussian_sigma
 from ..tables import UNIT, Centre, Counts, distances, l1_sum
 from .attack import Case
 from .lockstep import door
-from .pairs import Pair, pairs_for
+from .pairs import Pair, Tables, pairs_for
 
-__all__ = ["TWINS", "Twin"]
+__all__ = ["MECHANISM_TWINS", "Twin"]
 
 Integers = npt.NDArray[np.int64]
 BITS = 16
@@ -35,7 +35,7 @@ class Twin:
     what: str
     broken: Case
     healthy: Case
-    pairs: tuple[Pair, ...]
+    pairs: tuple[Tables, ...]
 
 
 class _HalfTheNoise(Spending):
@@ -196,4 +196,4 @@ def _twins() -> tuple[Twin, ...]:
     )
 
 
-TWINS = _twins()
+MECHANISM_TWINS = _twins()

@@ -363,7 +363,11 @@ def audit(
     mechanism: Annotated[
         list[str] | None, typer.Option(help="Mechanism to attack; may be given again. [default: auto]")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Attack every mechanism.")] = False,
+    form: Annotated[
+        list[str] | None,
+        typer.Option(help="Form of whole release to attack, such as found-items or groups; may be given again."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Attack every mechanism, and every form by auto.")] = False,
     weight: Annotated[WeightChoice | None, typer.Option(help="Attack this weight only. [default: both]")] = None,
     adjacency: Annotated[Adjacency | None, typer.Option(help="Attack this adjacency only. [default: both]")] = None,
     epsilon: Annotated[float, typer.Option(help="The claim that is attacked.")] = 1.0,
@@ -381,10 +385,13 @@ def audit(
     """Attack mechanisms on tables made for it: epsilon from below, beside the claim. Exits with 1 if one is refuted."""
     from .audit import Options, run
 
-    if every and mechanism:
-        raise InvalidArgument("--all and --mechanism exclude each other. Give one of them.")
+    if every and (mechanism or form):
+        raise InvalidArgument("--all and --mechanism or --form exclude each other. Give one of them.")
+    named = mechanism or ["auto"]
     options = Options(
-        mechanisms=None if every else mechanism or ["auto"],
+        mechanisms=None if every else [] if form else named,
+        forms=None if every else form or [],
+        form_mechanisms=named,
         weights=("rows", "users") if weight is None else (weight.value,),
         adjacencies=tuple(Adjacency) if adjacency is None else (adjacency,),
         epsilon=epsilon,

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..audit import TWINS, Finding, attack, attack_releases, attack_sampler, cases
+from ..audit import TWINS, Finding, attack, attack_releases, attack_sampler, cases, form_cases
 from ..mechanisms import Weight
 from ..privacy import Adjacency, Guarantee
 from .display import Stages
@@ -24,9 +24,13 @@ FIGURES = ("claimed epsilon", "delta", "at least")
 
 @dataclass(frozen=True)
 class Options:
-    """What to attack, and how hard. releases: how many of each table for the black-box attack; 0 for none."""
+    """What to attack, and how hard. mechanisms: None for all. forms: of whole releases, None for all; each by
+    `form_mechanisms`. releases: how many of each table for the black-box attack; 0 for none.
+    """
 
     mechanisms: Iterable[str] | None
+    forms: Iterable[str] | None
+    form_mechanisms: Iterable[str]
     weights: Iterable[Weight]
     adjacencies: Iterable[Adjacency]
     epsilon: float
@@ -67,11 +71,21 @@ def _lines(options: Options, stages: Stages) -> Iterator[_Line]:
             adjacencies=options.adjacencies,
         )
     )
-    for case in chosen:
+    whole = tuple(
+        form_cases(
+            options.epsilon,
+            options.delta,
+            forms=options.forms,
+            mechanisms=options.form_mechanisms,
+            weights=options.weights,
+            adjacencies=options.adjacencies,
+        )
+    )
+    for case in (*chosen, *whole):
         title = f"attacking {case.name} by {case.weight}, {case.claim.adjacency.value}"
         stages(title)
         yield _judged(attack(case, runs=options.runs, confidence=options.confidence))
-        if options.releases:
+        if options.releases and case.pairs is None:
             stages(f"{title}, from outside")
             yield _judged(attack_releases(case, runs=options.releases, confidence=options.confidence))
     if not options.twins:

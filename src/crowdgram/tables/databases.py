@@ -230,6 +230,7 @@ def _open_sqlite(database: Database, columns: Sequence[str] | None) -> tuple[Eng
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
         with closing(connect()) as own:
+            own.text_factory = _utf8
             cursor = own.execute(query)
             while batch := cursor.fetchmany(BATCH):
                 yield batch
@@ -237,16 +238,24 @@ def _open_sqlite(database: Database, columns: Sequence[str] | None) -> tuple[Eng
     return _streamed(parts, rows)
 
 
+def _utf8(text: bytes) -> str | None:
+    """What SQLite calls text, unchecked: what is not UTF-8 is read as missing, so that no row can fail a release."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def _sqlite_columns(connection: sqlite3.Connection, database: Database) -> list[tuple[str, str]]:
     """Names and declared types; an expression of a query has none, and is read as text."""
     if database.table is not None:
         # PRAGMA takes no parameters, but its function does.
         schema, _, name = database.table.rpartition(".")
-        found = connection.execute(
-            "SELECT name, type FROM pragma_table_xinfo(?, ?)", (name, schema or "main")
-        ).fetchall()
+        missing = UnreadableSource(f"{database.shown} has no table {database.table!r}. Check the name.")
+        asked = "SELECT name, type FROM pragma_table_xinfo(?, ?)", (name, schema or "main")
+        found = _said(lambda: connection.execute(*asked).fetchall(), missing)
         if not found:
-            raise UnreadableSource(f"{database.shown} has no table {database.table!r}. Check the name.")
+            raise missing
         return found
     wrong = InvalidArgument(f"query={database.query!r} cannot be run by {database.shown}. Check names.")
 

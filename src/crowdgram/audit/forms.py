@@ -1,0 +1,178 @@
+"""Whole releases under attack, from rows to what comes out: found items, groups, counted rows, several columns.
+
+A mechanism is attacked on counts. Here the rest is: how rows become counts, which items they are counted for, and what
+finding these gives away. Tables are made for each form, as hard as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+from ..errors import InvalidArgument
+from ..mechanisms import Request, Weight, check_mechanism
+from ..paper import PAPER_MECHANISMS
+from ..privacy import Adjacency, Guarantee, Spending
+from ..releases.pipeline import ALL_MECHANISMS, release
+from .attack import Case, claimed
+from .pairs import RowPair
+
+__all__ = ["FORMS", "Form", "form_cases", "released"]
+
+TARGET = 10**6
+ON_EDGE = 48
+"""Users of an item that is found about as often as not, at epsilon = 1 and delta = 1e-6: all rounds are about it."""
+MANY = 1100
+"""Items of one user alone: more than are weighed."""
+GROUPS, KINDS, PLACES = range(4), range(2), range(3)
+HUGE = 2**62
+
+Rows = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to ask for a release: its arguments, and the tables that it is attacked on."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    pairs: Callable[[Adjacency], tuple[RowPair, ...]]
+
+    @property
+    def finds(self) -> bool:
+        """Whether items are found, which needs a delta."""
+        return "domain" not in self.arguments
+
+
+def form_cases(
+    epsilon: float,
+    delta: float,
+    *,
+    forms: Iterable[str] | None = None,
+    mechanisms: Iterable[str] = ("auto",),
+    weights: Iterable[Weight] = ("rows", "users"),
+    adjacencies: Iterable[Adjacency] = tuple(Adjacency),
+) -> Iterator[Case]:
+    """Every form of a release, or those that are named, by each of these mechanisms."""
+    for name, mechanism in product(FORMS if forms is None else forms, mechanisms):
+        if name not in FORMS:
+            raise InvalidArgument(f"form={name!r}: needs to be one of {', '.join(map(repr, FORMS))}.")
+        form = FORMS[name]
+        if form.finds and delta == 0 and forms is None:  # of all forms, those that can do without
+            continue
+        if form.finds and (delta == 0 or mechanism in PAPER_MECHANISMS):
+            raise InvalidArgument(
+                f"form={name!r} finds items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it needs a "
+                "delta, such as 1e-6, and a mechanism other than 'paper'."
+            )
+        for weight, adjacency in product(weights, adjacencies):
+            check_mechanism(mechanism, weight, delta, None, None, known=ALL_MECHANISMS)
+            offered = Guarantee(epsilon, delta, adjacency)
+            claim = offered if form.finds else claimed(mechanism, offered)
+            ask = partial(released, mechanism=mechanism, **form.arguments)
+            yield Case(f"{name}: {mechanism}", ask, weight, claim, pairs=form.pairs(adjacency))
+
+
+def released(table: Any, spending: Spending, request: Request, **arguments: Any) -> Any:
+    """A whole release of `table`. Its budget is its own; `spending` only says how large it is."""
+    offered = spending.guarantee
+    return release(
+        table,
+        user="user",
+        epsilon=offered.epsilon,
+        delta=offered.delta,
+        adjacency=offered.adjacency,
+        weight=request.weight,
+        **arguments,
+    )
+
+
+def _found(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """Items on the edge of being found, all or one of which a user has; items that nobody else has, many and one."""
+    return _pairs(("user", "item"), adjacency, lambda item: (item,))
+
+
+def _found_groups(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """As `_found`, with a group for every other item: a user who is in many groups, or alone in them."""
+    return _pairs(("user", "group", "item"), adjacency, lambda item: (item // 2, item % 2))
+
+
+def _pairs(
+    columns: tuple[str, ...], adjacency: Adjacency, named: Callable[[int], tuple[int, ...]]
+) -> tuple[RowPair, ...]:
+    edge = tuple((16 * n + item, *named(item)) for n in range(ON_EDGE) for item in range(16))
+    common = tuple((user, *named(item)) for user in range(200) for item in range(4))
+
+    def own(items: Iterable[int]) -> Rows:
+        return tuple((TARGET, *named(item)) for item in items)
+
+    if adjacency is Adjacency.ADD_REMOVE:
+        return (
+            RowPair("a user of items on the edge", columns, edge, own(range(16))),
+            RowPair("a user of many items that nobody else has", columns, common, own(range(1000, 1000 + MANY))),
+            RowPair("a user of one item that nobody else has", columns, common, own([1000])),
+            RowPair("a user of one item on the edge", columns, edge, own([0])),
+        )
+    others = range(5000, 5000 + MANY)
+    return (
+        RowPair("a user of items on the edge", columns, edge, own(range(8)), own(range(8, 16))),
+        RowPair(
+            "a user of many items that nobody else has", columns, common, own(range(1000, 1000 + MANY)), own(others)
+        ),
+        RowPair("a user of one item that nobody else has", columns, common, own([1000]), own([5000])),
+        RowPair("a user of one item on the edge", columns, edge, own([0]), own([1])),
+    )
+
+
+def _grouped(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """A user who is in every group, or all in one, in a crowd that is in every group."""
+    crowd = tuple((user, group, kind) for user in range(100) for group in GROUPS for kind in KINDS)
+    first = tuple((TARGET, group, 0) for group in GROUPS)
+    second = tuple((TARGET, group, 1) for group in GROUPS)
+    columns = ("user", "group", "item")
+    return (
+        RowPair("a user in every group", columns, crowd, first, _replaced(adjacency, second)),
+        RowPair("a user of one group", columns, crowd, ((TARGET, 0, 0),), _replaced(adjacency, ((TARGET, 1, 1),))),
+    )
+
+
+def _counted(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """A user with one row that counts for 2^62, and one with many that count for more than 64 bits together."""
+    columns = ("user", "item", "n")
+    crowd = tuple((user, kind, 10) for user in range(200) for kind in KINDS)
+    second = _replaced(adjacency, ((TARGET, 1, 1),))
+    return (
+        RowPair("one row of a huge count", columns, crowd, ((TARGET, 0, HUGE),), second),
+        RowPair("huge counts of many rows", columns, crowd, ((TARGET, 0, HUGE),) * 40, second),
+    )
+
+
+def _joint(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """A user at one corner of two columns, in a crowd that is everywhere."""
+    crowd = tuple((user, kind, place) for user in range(200) for kind in KINDS for place in PLACES)
+    first, second = ((TARGET, 0, 0),) * 6, ((TARGET, 1, 2),) * 6
+    return (RowPair("a user at a corner", ("user", "kind", "place"), crowd, first, _replaced(adjacency, second)),)
+
+
+def _replaced(adjacency: Adjacency, rows: Rows) -> Rows:
+    return rows if adjacency is Adjacency.REPLACE else ()
+
+
+FORMS = {
+    form.name: form
+    for form in (
+        Form("found-items", {"item": "item"}, _found),
+        Form("found-groups", {"item": "item", "by": "group"}, _found_groups),
+        Form("groups", {"item": "item", "by": "group", "groups": list(GROUPS), "domain": list(KINDS)}, _grouped),
+        Form("counts", {"item": "item", "count": "n", "domain": list(KINDS)}, _counted),
+        Form(
+            "columns",
+            {"item": ["kind", "place"], "domain": {"kind": list(KINDS), "place": list(PLACES)}},
+            _joint,
+        ),
+    )
+}
+"""What can be asked of a release, by name."""
