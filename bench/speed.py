@@ -23,7 +23,7 @@ from statistics import median
 
 USERS, ROWS_PER_USER, ITEMS, SEED = 200_000, 100, 1_000, 20
 DATA = Path(__file__).parent / "data"
-TARGET_RATIO = 2.5
+TARGET_RATIO, TARGET_RATIO_OF_AUTO = 2.5, 3.0
 TARGET_MB = 4_000.0
 
 # Each script runs in an interpreter of its own. Of the floor only the query is timed: no start, no import.
@@ -94,7 +94,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     # What to run instead of crowdgram, to test this file.
     parser.add_argument("--command", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    options.mechanism = options.mechanism or ["laplace", "gaussian"]
+    options.mechanism = options.mechanism or ["laplace", "gaussian", "auto"]
     if options.repeat < 1:
         parser.error("--repeat must be at least 1")
     if not 0 < options.rows_scale <= 100:
@@ -195,10 +195,16 @@ def render(lines: list[Line]) -> str:
     header = f"{'mechanism':<12} {'seconds':>8} {'floor s':>8} {'ratio':>6}      {'peak MB':>8}"
     body = [
         f"{line.mechanism:<12} {line.seconds:>8.2f} {line.floor_seconds:>8.2f} {line.ratio:>6.2f} "
-        f"{verdict(line.ratio, TARGET_RATIO)} {line.peak_mb:>8.0f} {verdict(line.peak_mb, TARGET_MB)}"
+        f"{verdict(line.ratio, target(line))} {line.peak_mb:>8.0f} {verdict(line.peak_mb, TARGET_MB)}"
         for line in lines
     ]
-    return "\n".join([header, *body, f"targets: ratio at most {TARGET_RATIO}, peak at most {TARGET_MB:.0f} MB"])
+    ratios = f"ratio at most {TARGET_RATIO} (auto: {TARGET_RATIO_OF_AUTO})"
+    return "\n".join([header, *body, f"targets: {ratios}, peak at most {TARGET_MB:.0f} MB"])
+
+
+def target(line: Line) -> float:
+    """The ratio to keep to: auto looks at the table several times."""
+    return TARGET_RATIO_OF_AUTO if line.mechanism == "auto" else TARGET_RATIO
 
 
 def verdict(value: float, target: float) -> str:
@@ -212,11 +218,11 @@ def report(lines: list[Line], users: int) -> dict[str, object]:
         "items": ITEMS,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        "targets": {"ratio": TARGET_RATIO, "peak_mb": TARGET_MB},
+        "targets": {"ratio": TARGET_RATIO, "ratio_of_auto": TARGET_RATIO_OF_AUTO, "peak_mb": TARGET_MB},
         "lines": [
             asdict(line)
             | {
-                "ratio_verdict": verdict(line.ratio, TARGET_RATIO),
+                "ratio_verdict": verdict(line.ratio, target(line)),
                 "peak_verdict": verdict(line.peak_mb, TARGET_MB),
             }
             for line in lines
