@@ -270,7 +270,7 @@ def show(lines: Sequence[Line], repeat: int) -> None:
         print("  ".join(value.ljust(width) for value, width in zip(found, _widths(by_default), strict=True)).rstrip())
     print(
         f"Releases without a domain, as they are by default; mean of {repeat}. l1 error: with 'other' as one item. * "
-        "one item of each user, counted with Laplace noise and a threshold at all of the budget, the number of users known."
+        "one item of each user, counted with Laplace noise and a threshold at all of the budget; users are known."
     )
 
 

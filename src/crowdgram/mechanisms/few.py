@@ -133,8 +133,8 @@ def few_needed(spending: Spending, look: Look, weights: RowWeights | None, chanc
 
 
 def weigh_rows(bins: RowBins) -> RowWeights:
-    """The row cap for one histogram, from noisy numbers of users by rows: small enough that users count fully, and large
-    enough that those with more rows count for more. If rows cannot be seen, all users weigh the same.
+    """The row cap for one histogram, from noisy numbers of users by rows: small enough that users count fully, and
+    large enough that those with more rows count for more. If rows cannot be seen, all users weigh the same.
     """
     profile = RowProfile.of(bins)
     if profile is None:
