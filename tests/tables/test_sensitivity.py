@@ -167,7 +167,7 @@ def held_sums(crowd, most, row_cap):
         return by_item, users.by_size(EDGES), users.by_rows(EDGES)
 
 
-@settings(ON_ENGINE, max_examples=10)
+@settings(ON_ENGINE, max_examples=8)
 @given(neighbours(), st.integers(1, ITEMS + 1), st.sampled_from([1, 3, 400]))
 def test_what_users_hold_moves_no_further_than_its_bound(pair, most, row_cap):
     one, other, replaced = pair

@@ -24,7 +24,8 @@ from .cost import DISAGREEMENT, reweighting
 from .discovery import LOOKS, MOST_COORDINATES
 from .estimate import CONFIDENCE, Estimate, combine
 from .measurements import agreed
-from .profile import RowBins, RowProfile
+from .profile import FINE_ROW_EDGES, RowBins, RowProfile
+from .row_cap import BETWEEN
 from .shrink import shrink
 from .simplex import project
 
@@ -139,13 +140,13 @@ def weigh_rows(bins: RowBins) -> RowWeights:
     profile = RowProfile.of(bins)
     if profile is None:
         return RowWeights(unseen=bins)
-    users, rows = profile.users, profile.rows
-    caps = np.array(profile.edges, dtype=np.float64)
+    users, rows = profile.spread_out(BETWEEN)
+    caps = np.array(FINE_ROW_EDGES, dtype=np.float64)
     after = users * np.minimum(rows, caps[:, None])
     bias = 2 * DISAGREEMENT * reweighting(users * rows, after)
     mass = after.sum(axis=1) / (caps * users.sum())
     best = int(np.argmin(MISSED / mass + bias))
-    return RowWeights(profile.edges[best], float(mass[best]), float(bias[best]))
+    return RowWeights(FINE_ROW_EDGES[best], float(mass[best]), float(bias[best]))
 
 
 def find_few(rows: Rows, spending: Spending, look: Look, weights: RowWeights | None, chance: float) -> Few:
