@@ -48,7 +48,6 @@ threshold is a little lower where fewer are allowed.
 ROOT_ALONE = 1.25
 """Users with a mean root below this mostly have one item, and few have more than NEARLY_ALONE."""
 
-
 MISSED = 0.1
 """What is missed more, of 1, if users weigh half as much and an item needs twice as many of them."""
 

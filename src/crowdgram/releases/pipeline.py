@@ -142,7 +142,8 @@ def release(
     by, groups: one distribution for each group: a column (or a name with an expression), and the public list of its
         values, or "discover", as where none is given. All groups together have the one guarantee; the result is a
         `GroupedRelease`. If groups or items are discovered, pairs of both are; each group has its own "other".
-    discovery_share: the part of the budget (of mu^2) that discovery takes.
+    discovery_share: the part of the budget (of mu^2) that discovery takes; without meaning where users turn out to have
+        so few items that "auto" or "laplace" finds and measures them by one histogram.
     other: the name of the item for all rows outside the domain ("other" where items are discovered). With public lists
         there is such an item only if it is named; rows outside are dropped otherwise. Rows outside a public list of
         groups are always dropped.
