@@ -180,7 +180,8 @@ def test_discovery_from_end_to_end(discovery, tmp_path, capsys):
     assert (line["users"], line["items"]) == (150, 30)
     best = max(line[name]["items"] for name in ("laplace", "geometric", "gaussian"))
     assert line["to_best"] == pytest.approx(line["rounds"]["items"] / best)
-    assert [one["weight"] for one in line["releases"]] == ["rows", "users"]
+    for kind in ("releases", "counted"):
+        assert [one["weight"] for one in line[kind]] == ["rows", "users"]
     with pytest.raises(SystemExit):
         discovery.main(["--tables", str(tmp_path), "--only", "nothing"])
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from crowdgram.errors import InvalidArgument
-from crowdgram.mechanisms import discovery, plan_discovery, rehearse
+from crowdgram.mechanisms import discovery, open_discovery, plan_discovery, rehearse
 from crowdgram.mechanisms.discovery import COEFFICIENTS, _added, _gains, discover
 from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, Spending, ThresholdEvent, noise
 from crowdgram.tables import GAIN, UNIT, open_rows, tally_rows
@@ -23,7 +23,8 @@ def found(pairs, guarantee=Guarantee(1.0, 1e-6), share=0.5, finish="gaussian"): 
     rows = open_rows(table, user="u", item="i")
     spending = Spending(guarantee)
     with rows.engine:
-        items = discover(tally_rows(rows), spending, plan_discovery(guarantee, share, finish))
+        plan = plan_discovery(guarantee, share, finish)
+        items = discover(tally_rows(rows), spending, plan, open_discovery(spending, plan))
     spending.settled()
     return items, spending.events
 

@@ -26,7 +26,7 @@ from crowdgram.mechanisms.profile import (
 )
 from crowdgram.privacy import Guarantee, LaplaceEvent, Spending
 from crowdgram.synth import Crowd
-from crowdgram.tables import UNIT
+from crowdgram.tables import UNIT, rows_histogram
 
 from .crowds import counted, run_on, table_of
 
@@ -115,7 +115,7 @@ def test_no_rows_seen_makes_users_weigh_the_same():
     spending = Spending(Guarantee(1.0, 1e-6))
     reserve_profile(spending, rows=True)
     with counted(table_of([1], [0]), 2) as counts:
-        seen = RowProfile.of(buy_rows(counts, spending))
+        seen = RowProfile.of(buy_rows(rows_histogram(counts, FINE_ROW_EDGES), spending))
     assert seen is None or seen.largest >= 1
     # Where nothing was seen the profile says so, in the only way that later steps look at.
     equal = Profile(10.0, 1, True, None, Crowding(np.ones(1), np.ones(1), np.ones(1)), True)

@@ -404,6 +404,73 @@ def test_a_threshold_comes_before_all_else():
         reserved.threshold("items", delta=1e-8)
 
 
+# --- looks before an opening, and a pure finish instead of one
+
+
+def looked(guarantee=ADD_REMOVE):
+    spending = Spending(guarantee)
+    spending.threshold("items", delta=2.5e-7)
+    spending.reserve("look", bound=BOUND, epsilon=0.02)
+    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
+    return spending
+
+
+def test_looks_may_be_reserved_after_a_threshold_and_taken_before_an_opening():
+    spending = looked()
+    with pytest.raises(PrivacyViolation, match="reserve before"):
+        spending.reserve("late", bound=BOUND, epsilon=0.1)
+    spending.reserve("look", bound=BOUND, epsilon=0.02)  # what is reserved already stays so
+    spending.gaussian("items", SUMS, bound=BOUND, mu=0.05, non_negative=True, dimension=2**40)
+    spending.end_opening(pure_delta=1.25e-7)
+    early, late = spending, opened()
+    late.reserve("look", bound=BOUND, epsilon=0.02)
+    late.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
+    assert early.remaining_mu(3) == late.remaining_mu(3)
+    assert early.remaining_epsilon() == late.remaining_epsilon()
+
+
+@pytest.mark.parametrize("guarantee", [ADD_REMOVE, REPLACE], ids=lambda g: g.adjacency.value)
+def test_a_pure_finish_spends_all_of_epsilon_and_no_more(guarantee, monkeypatch):
+    spending = looked(guarantee)
+    spending.finish_purely()
+    assert spending.remaining_epsilon() == pytest.approx(0.98, rel=1e-12)
+    _, event = spending.laplace("items", SUMS, bound=BOUND, epsilon=0.9, dimension=2**40)
+    assert event.dimension == 2**40
+    spending.laplace("rest", SUMS, bound=BOUND, epsilon=spending.remaining_epsilon())
+    assert spending.settled() == guarantee
+    assert delta_spent(spending.events, 1.0) == 2.5e-7
+    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(PrivacyViolation, match="pure finish"):
+        spending.laplace("more", SUMS, bound=BOUND, epsilon=1e-6)
+
+
+def test_nothing_else_follows_the_beginning_of_a_pure_finish(monkeypatch):
+    monkeypatch.setattr(noise, "add_discrete_gaussian", lambda *_: pytest.fail("noise was drawn"))
+    spending = looked()
+    spending.finish_purely()
+    with pytest.raises(PrivacyViolation, match="pure finish"):
+        spending.gaussian("round", SUMS, bound=BOUND, mu=1e-3)
+    with pytest.raises(PrivacyViolation, match="opening"):
+        spending.end_opening(pure_delta=0.0)
+    with pytest.raises(PrivacyViolation, match="opening"):
+        spending.threshold("more items", delta=1e-8)
+    with pytest.raises(PrivacyViolation, match="begins once"):
+        spending.finish_purely()
+
+
+def test_a_pure_finish_does_not_follow_gaussian_noise():
+    spending = Spending(ADD_REMOVE)
+    spending.gaussian("round", SUMS, bound=BOUND, mu=0.01)
+    for each in (spending, opened()):
+        with pytest.raises(PrivacyViolation, match="after no Gaussian"):
+            each.finish_purely()
+
+
+def test_a_private_number_of_sums_is_not_recorded_with_laplace_noise_either():
+    with pytest.raises(PrivacyViolation, match="bound"):
+        Spending(ADD_REMOVE).laplace("items", SUMS, bound=BOUND, epsilon=0.1, dimension=2)
+
+
 @pytest.fixture
 def no_laplace(monkeypatch):
     monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))

@@ -43,18 +43,24 @@ def test_every_mechanism_weight_and_adjacency(mechanism, weight, adjacency):
     assert made.probabilities == pytest.approx([0.4, 0.2, 0.2, 0.2], abs=0.2 if mechanism == "sample-one" else 0.05)
     assert made.guarantee.delta == 1e-6  # even Laplace noise: the items were found with a delta
     check(made.events, made.guarantee)
-    threshold, *rounds = made.events[:4]
+    threshold, *others = made.events
     assert isinstance(threshold, ThresholdEvent)
     assert made.threshold_delta == threshold.delta == 0.25e-6
-    assert all(isinstance(event, GaussianEvent) for event in rounds)
-    assert delta_spent(made.events, 3.0) > threshold.delta
+    by_rounds = [event for event in others if event.purpose.startswith("items, round")]
+    if made.parameters.get("branch") == "histogram":  # as users have few items, these two may choose it
+        assert mechanism in ("auto", "laplace")
+        assert not by_rounds
+        assert delta_spent(made.events, 3.0) == threshold.delta
+    else:
+        assert len(by_rounds) == 3
+        assert delta_spent(made.events, 3.0) > threshold.delta
     if mechanism in ("laplace", "sample-one"):
         assert isinstance(made.events[-1], LaplaceEvent)
 
 
 def test_no_domain_means_discover(one):
     assert release(table(), domain="discover").items == one.items
-    assert one.parameters["discovery_share"] == DEFAULT_SHARE
+    assert release(table(), mechanism="adaptive").parameters["discovery_share"] == DEFAULT_SHARE
     assert "found in the table" in one.about_items()
     assert "'other'" in one.about_items()
     assert "found in the table" in one._repr_html_()

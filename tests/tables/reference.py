@@ -131,6 +131,33 @@ def item_sets(rows, salt, most):
     return {user: sorted(items, key=lambda i: (digest(user, i), i))[:most] for user, items in sets.items()}
 
 
+def held_items(rows, salt, most):
+    """{user: {item: rows}} with at most `most` items of each user: whoever has more hands out tickets."""
+    cells = defaultdict(Counter)
+    for user, item in rows:
+        if user is not None and item is not None:
+            cells[user][item] += 1
+    held = {}
+    for user, cell in cells.items():
+        total = sum(cell.values())
+        start = int(hashlib.md5(f"{salt}:{user}".encode()).hexdigest()[:13], 16) % total
+        tickets, up_to = {}, 0
+        for item in sorted(cell):
+            before, up_to = up_to, up_to + cell[item]
+            tickets[item] = (most * up_to + start) // total - (most * before + start) // total
+        drawn = {item: number * (total // most) for item, number in tickets.items() if number}
+        held[user] = dict(cell) if len(cell) <= most else drawn
+    return held
+
+
+def held_sum(held, row_cap):
+    totals = Counter()
+    for cell in held.values():
+        weight = UNIT // max(sum(cell.values()), row_cap)
+        totals.update({item: weight * n for item, n in cell.items()})
+    return dict(totals)
+
+
 def set_part(items, gains):
     """What one user adds to each of their items, for gains by item."""
     squares = sum(gains[item] ** 2 for item in items)

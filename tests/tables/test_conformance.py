@@ -16,6 +16,8 @@ from crowdgram.tables import (
     Domain,
     count_rows,
     distances,
+    held_items,
+    holdings,
     item_sets,
     l1_sum,
     open_rows,
@@ -182,6 +184,36 @@ def test_sets_of_items_for_many_gains(opened, case, most):
     rows, domain = case()
     gains = (lambda _: 256, lambda j: (j * 37) % 257, lambda j: 64 if j % 3 else 0, lambda _: 0)
     check_sets((rows, opened(rows, domain)), most, *gains)
+
+
+def test_what_users_hold_is_the_reference_integer_for_integer(opened):
+    rows, domain = skewed()
+    check_held(rows, opened(rows, domain, 3), 2, 5)
+
+
+@pytest.mark.parametrize("opened", ["duckdb"], indirect=True)
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
+@pytest.mark.parametrize(("most", "row_cap"), [(1, 1), (3, 400)])
+def test_what_users_hold_in_every_case(opened, case, most, row_cap):
+    rows, domain = case()
+    check_held(rows, opened(rows, domain), most, row_cap)
+
+
+def check_held(rows, opened, most, row_cap):
+    tallied = tally_rows(opened)
+    whole = reference.held_items(rows, "salt", 10**6)
+    users = holdings(tallied)
+    assert users.by_rows(EDGES).tolist() == reference.histogram([sum(c.values()) for c in whole.values()], EDGES)
+    assert users.by_size(EDGES).tolist() == reference.histogram([len(c) for c in whole.values()], EDGES)
+    users.drop()
+    expected = reference.held_sum(reference.held_items(rows, "salt", most), row_cap)
+    held = held_items(tallied, "salt", most)
+    places, totals = held.sum(row_cap)
+    value = dict(zip(places.tolist(), totals.tolist(), strict=True))
+    named = held.named(places)
+    assert list(named) == sorted(expected)  # and no item that nobody holds
+    assert {item: value[place] for item, place in named.items()} == expected
+    held.drop()
 
 
 def check_other(opened, rows, domain, listed):

@@ -14,6 +14,8 @@ from crowdgram.tables import (
     Centre,
     count_rows,
     distances,
+    held_items,
+    holdings,
     item_sets,
     l1_sum,
     largest_part,
@@ -149,6 +151,54 @@ def test_sets_of_items_move_no_further_than_their_bound(pair, gains, most):
     one, other, replaced = pair
     _, l2_squared = moved(set_sums(one, gains, most), set_sums(other, gains, most))
     assert l2_squared <= (2 if replaced else 1) * UNIT**2  # the vectors are non-negative
+
+
+def held_sums(crowd, most, row_cap):
+    """The sum over what users hold, by item, zero for an item that nobody has; and users by items and by rows."""
+    rows = opened(crowd)
+    with rows.engine:
+        tallied = tally_rows(rows)
+        users, held = holdings(tallied), held_items(tallied, "salt", most)
+        places, totals = held.sum(row_cap)
+        value, by_item = dict(zip(places.tolist(), totals.tolist(), strict=True)), [0] * (ITEMS + 1)
+        for item, place in held.named(places).items():
+            by_item[item] = value[place]
+        assert all(value.values())
+        return by_item, users.by_size(EDGES), users.by_rows(EDGES)
+
+
+@settings(ON_ENGINE, max_examples=8)
+@given(neighbours(), st.integers(1, ITEMS + 1), st.sampled_from([1, 3, 400]))
+def test_what_users_hold_moves_no_further_than_its_bound(pair, most, row_cap):
+    one, other, replaced = pair
+    times = 2 if replaced else 1
+    (sums, *histograms), (far, *others) = held_sums(one, most, row_cap), held_sums(other, most, row_cap)
+    assert moved(sums, far)[0] <= times * UNIT
+    assert sum(a != b for a, b in zip(sums, far, strict=True)) <= times * most
+    for a, b in zip(histograms, others, strict=True):
+        assert moved(a, b)[0] <= times
+
+
+def test_what_users_hold_reaches_its_bound():
+    sums, *_ = held_sums({1: {0: 3, 1: 2, 2: 7, 3: 1, 4: 1}}, 2, 1)
+    assert UNIT - 12 < sum(sums) <= UNIT
+    assert sum(x > 0 for x in sums) == 2
+
+
+@IN_PYTHON
+@given(st.dictionaries(st.integers(0, 40), st.integers(1, 1000), min_size=1, max_size=30), st.integers(1, 6), st.data())
+def test_tickets_are_shares_in_the_mean(cell, most, data):
+    """Over all starts, every item gets exactly its share of the tickets; and never more than one away from it."""
+    total = sum(cell.values())
+    up_to = before = 0
+    item = data.draw(st.sampled_from(sorted(cell)))
+    for each in sorted(cell):
+        before, up_to = up_to, up_to + cell[each]
+        if each == item:
+            break
+    tickets = [(most * up_to + h) // total - (most * before + h) // total for h in range(total)]
+    assert sum(tickets) == most * cell[item]
+    assert all(abs(one * total - most * cell[item]) < total for one in tickets)
 
 
 @IN_PYTHON

@@ -41,8 +41,11 @@ class Twin:
 class _HalfTheNoise(Spending):
     """Records the noise that is needed and draws half of it."""
 
-    def laplace(self, purpose: str, sums: Integers, *, bound: int, epsilon: float) -> tuple[Integers, LaplaceEvent]:
-        event = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), max(len(sums), 1))
+    def laplace(
+        self, purpose: str, sums: Integers, *, bound: int, epsilon: float, dimension: int | None = None
+    ) -> tuple[Integers, LaplaceEvent]:
+        scale = self.laplace_scale(bound, epsilon)
+        event = LaplaceEvent(purpose, self._l1(bound), scale, dimension or max(len(sums), 1))
         self._spend(event)
         return door().add_discrete_laplace(sums, event.scale / 2), event
 

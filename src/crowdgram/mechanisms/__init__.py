@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from .auto import reserve
-from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, plan_discovery, rehearse
+from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, open_discovery, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
+from .few import estimate_few
+from .opening import Opened, find_items
 from .plans import PURE_LEAST, plan_opening, plan_release
 from .registry import MECHANISMS, PURE, Mechanism, check_mechanism
 from .request import Request, Weight
@@ -19,11 +21,15 @@ __all__ = [
     "DiscoveryPlan",
     "Estimate",
     "Mechanism",
+    "Opened",
     "Request",
     "Weight",
     "check_mechanism",
     "discover",
+    "estimate_few",
     "expected",
+    "find_items",
+    "open_discovery",
     "plan_discovery",
     "plan_opening",
     "plan_release",

@@ -216,7 +216,13 @@ def _probe_most(items: int) -> float:
 
 def _profile(counts: Counts, spending: Spending, request: Request) -> tuple[Profile, Crowding]:
     request.report("profiling the crowd")
-    return buy_profile(counts, spending, equal=request.weight == "users", row_cap=request.max_rows_per_user)
+    return buy_profile(
+        counts,
+        spending,
+        equal=request.weight == "users",
+        row_cap=request.max_rows_per_user,
+        seen_rows=request.seen_rows,
+    )
 
 
 def _plain_cost(spending: Spending, profile: Profile, items: int) -> CapCost:

@@ -11,9 +11,9 @@ import math
 from typing import Literal
 
 from ..privacy import Spending, fresh_salt
-from ..tables import UNIT, Counts, l1_sum, sampled_sum
+from ..tables import UNIT, Counts, l1_sum, rows_histogram, sampled_sum
 from .estimate import Estimate, from_noisy_sums
-from .profile import RowProfile, buy_rows, reserve_profile
+from .profile import FINE_ROW_EDGES, RowProfile, buy_rows, reserve_profile
 from .request import Request
 from .row_cap import CapCost, best_row_cap
 
@@ -77,7 +77,8 @@ def _row_cap(counts: Counts, spending: Spending, request: Request, noise: Litera
         return CapCost.without_bias(request.max_rows_per_user, 0.0)
     reserve_profile(spending, rows=True)
     request.report("finding the row cap")
-    profile = RowProfile.of(buy_rows(counts, spending))
+    bins = request.seen_rows or buy_rows(rows_histogram(counts, FINE_ROW_EDGES), spending)
+    profile = RowProfile.of(bins)
     if profile is None:
         return CapCost.without_bias(1, 0.0)  # too few users to see: let every user weigh the same
     if noise == "laplace":

@@ -25,7 +25,18 @@ from ..privacy import Guarantee, Spending, ThresholdEvent, fresh_salt, remaining
 from ..privacy.threshold import LEAST_DELTA, lone_threshold
 from ..tables import GAIN, UNIT, ItemSets, Rows, item_sets, largest_part
 
-__all__ = ["DEFAULT_SHARE", "DiscoveryPlan", "discover", "plan_discovery", "rehearse"]
+__all__ = [
+    "DEFAULT_SHARE",
+    "LOOKS",
+    "MOST_COORDINATES",
+    "DiscoveryPlan",
+    "discover",
+    "open_discovery",
+    "plan_discovery",
+    "rehearse",
+    "reserve_looks",
+    "users_needed",
+]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -38,6 +49,11 @@ THRESHOLD_PART = 0.25
 """Of delta, for the threshold: half as much or twice as much moves it by less than 1%."""
 PURE_PART = 0.125
 """Of delta, for what a pure finish after Gaussian discovery leaves open, where a mechanism may choose one."""
+
+LOOKS = {"items of users, first look": 0.01, "items of users, second look": 0.02}
+"""Parts of epsilon for looks at how many items users have, where what follows may be chosen by them. Set aside, they
+cost Gaussian rounds 0.9% of mu^2.
+"""
 
 COEFFICIENTS = (3, 5, 12)
 """Each round's share of the discovery's mu^2, in twentieths, and the weight of its evidence in the sum."""
@@ -58,16 +74,17 @@ LEAST_GAIN = 0.25
 @dataclass(frozen=True)
 class DiscoveryPlan:
     """What discovery may spend: public values. mu: for its noise. threshold_delta: for its threshold. pure_delta: of
-    the rest, for paths that finish purely.
+    the rest, for paths that finish purely. looks: whether the way to find items is chosen by a look.
     """
 
     share: float
     mu: float
     threshold_delta: float
     pure_delta: float
+    looks: bool = False
 
 
-def plan_discovery(guarantee: Guarantee, share: float | None, finish: Finish) -> DiscoveryPlan:
+def plan_discovery(guarantee: Guarantee, share: float | None, finish: Finish, *, looks: bool = False) -> DiscoveryPlan:
     """Divide the budget between discovery and what follows it: "pure" events, "gaussian" ones, or "either"."""
     share = DEFAULT_SHARE if share is None else share
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0.001 <= share <= 0.999:
@@ -87,22 +104,34 @@ def plan_discovery(guarantee: Guarantee, share: float | None, finish: Finish) ->
         for_noise = replace(guarantee, delta=math.nextafter(guarantee.delta - pure_delta, 0.0))
     threshold = ThresholdEvent("threshold", threshold_delta)
     mu = math.sqrt(share) * remaining_mu(for_noise, [threshold], MOST_COORDINATES)
-    return DiscoveryPlan(float(share), mu, threshold_delta, pure_delta)
+    return DiscoveryPlan(float(share), mu, threshold_delta, pure_delta, looks)
 
 
-def discover(rows: Rows, spending: Spending, plan: DiscoveryPlan) -> list[Any]:
+def open_discovery(spending: Spending, plan: DiscoveryPlan) -> float:
+    """Record the threshold, before all else; the chance that what one user alone has may pass it with."""
+    return spending.threshold("threshold for items", delta=plan.threshold_delta)
+
+
+def reserve_looks(spending: Spending) -> None:
+    """Set aside what looks at how many items users have may cost."""
+    for purpose, share in LOOKS.items():
+        spending.reserve(purpose, bound=UNIT, epsilon=share * spending.guarantee.epsilon)
+
+
+def discover(rows: Rows, spending: Spending, plan: DiscoveryPlan, chance: float) -> list[Any]:
     """The items that enough users have, in the order of their values.
 
     Guarantee: the events of three Gaussian rounds with mu_t^2 = a_t/20 mu^2, a = COEFFICIENTS, on vectors of l2 norm at
     most UNIT a user (`ItemSets.sum`), and of one threshold. What is returned, and which items get which gain, is made
     of noisy values. Noise is drawn only for items that somebody has; that this shows nothing is what the threshold
-    pays for (docs/proofs/discovery.md, Theorem 1). `rows` comes from `tally_rows`; the caller ends the opening.
+    pays for (docs/proofs/discovery.md, Theorem 1). `rows` comes from `tally_rows`, `chance` from `open_discovery`; the
+    caller ends the opening.
     """
     sets = item_sets(rows, fresh_salt(), MOST_ITEMS)
     alive = np.arange(sets.items)
     gains = np.full(sets.items, GAIN)
     evidence = np.zeros(sets.items, dtype=np.int64)
-    sigmas, threshold = _open(spending, plan)
+    sigmas, threshold = _threshold(spending, plan, chance)
     for number, part in enumerate(COEFFICIENTS, start=1):
         evidence = _added(evidence, part, _noisy(spending, plan, number, _sums(sets, alive, gains)))
         if number < len(COEFFICIENTS):
@@ -114,17 +143,23 @@ def discover(rows: Rows, spending: Spending, plan: DiscoveryPlan) -> list[Any]:
 
 
 def rehearse(spending: Spending, plan: DiscoveryPlan) -> None:
-    """Spend what `discover` will, without a table: to see beforehand what it leaves."""
-    _open(spending, plan)
+    """Spend what `discover` will, and set aside a look, without a table: to see beforehand what they leave."""
+    open_discovery(spending, plan)
+    if plan.looks:
+        reserve_looks(spending)
     for number in range(1, len(COEFFICIENTS) + 1):
         _noisy(spending, plan, number, np.zeros(0, dtype=np.int64))
     spending.end_opening(pure_delta=plan.pure_delta)
 
 
-def _open(spending: Spending, plan: DiscoveryPlan) -> tuple[list[float], int]:
-    """Record the threshold; it, and the noise of each round, follow from public values."""
+def users_needed(spending: Spending, plan: DiscoveryPlan, chance: float) -> float:
+    """How many users, who have nothing else, an item needs to be found by `discover` as often as not."""
+    return _threshold(spending, plan, chance)[1] / (sum(COEFFICIENTS) * UNIT)
+
+
+def _threshold(spending: Spending, plan: DiscoveryPlan, chance: float) -> tuple[list[float], int]:
+    """The noise of each round, and the threshold, from public values."""
     sigmas = [spending.gaussian_sigma(UNIT, _mu(plan, part), non_negative=True) for part in COEFFICIENTS]
-    chance = spending.threshold("threshold for items", delta=plan.threshold_delta)
     tops = [sum(COEFFICIENTS) * largest_part(size) for size in range(1, MOST_ITEMS + 1)]
     return sigmas, lone_threshold(tops, COEFFICIENTS, sigmas, chance)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ..privacy import Cost, Guarantee, Plan, Spending, cost_of, opaque_cost
-from .auto import reserve, round_coordinates
+from .auto import round_coordinates
 from .discovery import MOST_COORDINATES, DiscoveryPlan, plan_discovery, rehearse
-from .profile import reserve_profile
-from .registry import PURE, finish_of
+from .opening import set_aside
+from .registry import LOOKING, MECHANISMS, PURE, finish_of
 from .request import Request
 
 __all__ = ["PURE_LEAST", "plan_opening", "plan_release"]
@@ -29,7 +29,7 @@ def plan_opening(guarantee: Guarantee, mechanism: str, share: float | None) -> t
 
     "auto" is "adaptive" where the discovery leaves too little for plain Laplace noise to be a choice.
     """
-    plan = plan_discovery(guarantee, share, finish_of(mechanism))
+    plan = plan_discovery(guarantee, share, finish_of(mechanism), looks=mechanism in LOOKING)
     if mechanism == "auto":
         trial = Spending(guarantee)
         rehearse(trial, plan)
@@ -50,21 +50,32 @@ def plan_release(
     if items is None:
         mechanism, opening = plan_opening(guarantee, mechanism, share)
         rehearse(trial, opening)
-    if mechanism == "auto":
-        reserve(trial, 1 if items is None else items, rows=request.buys_rows)
-    elif mechanism == "adaptive":
-        reserve_profile(trial, rows=request.buys_rows)
-    elif mechanism in ("laplace", "gaussian", "sample-one"):
-        if request.buys_rows:
-            reserve_profile(trial, rows=True)
-    else:
+    if mechanism not in MECHANISMS:
         return Plan((opaque_cost(guarantee),), known=False)
+    set_aside(trial, mechanism, request, 1 if items is None else items)
     ways = []
+    if items is None and mechanism in LOOKING:
+        ways.append(_histogram_way(trial))
     if guarantee.delta == 0.0 or mechanism in PURE or mechanism == "auto":
         ways.append(_pure_way(trial))
     if guarantee.delta > 0.0 and mechanism not in PURE:
         ways.append(_gaussian_way(trial, mechanism, items))
     return Plan(tuple(ways), frozenset(event.purpose for event in trial.reserved))
+
+
+def _histogram_way(trial: Spending) -> Cost:
+    """A threshold, and pure events, some of them looks, with all of epsilon."""
+    opening, looks = _known(trial)
+    whole = trial.guarantee.epsilon
+    return Cost(
+        whole,
+        trial.guarantee.delta,
+        pure=whole,
+        finish=whole,
+        finish_squared=float(Fraction(whole) ** 2 * ROUNDED),
+        looks_squared=looks.looks_squared,
+        outright=opening.outright,
+    )
 
 
 def _pure_way(trial: Spending) -> Cost:

@@ -309,13 +309,12 @@ def reserve_profile(spending: Spending, *, rows: bool) -> None:
             spending.reserve(f"{purpose}, {look}", bound=HISTOGRAM_UNIT, epsilon=share * spending.guarantee.epsilon)
 
 
-def buy_rows(counts: Counts, spending: Spending) -> RowBins:
-    """Users by rows.
+def buy_rows(fine: Integers, spending: Spending) -> RowBins:
+    """Buy users by rows, of whom `fine` are in the bins of FINE_ROW_EDGES.
 
     The first look is at fine bins. If they are lost in the noise, the second is at bins twice as wide, which hold
     more users each.
     """
-    fine = rows_histogram(counts, FINE_ROW_EDGES)
     (_, first), (_, second) = _LOOKS
     noisy, deviation = _look(fine, spending, f"{ROWS_PURPOSE}, {_LOOKS[0][0]}", first)
     if _is_enough(noisy, deviation):
@@ -349,17 +348,19 @@ def look_again(counts: Counts, spending: Spending, profile: Profile) -> Profile:
     return replace(profile, users=float(rows.users.sum()), row_cap=rows.largest, rows=rows)
 
 
-def buy_profile(counts: Counts, spending: Spending, *, equal: bool, row_cap: int | None) -> tuple[Profile, Crowding]:
+def buy_profile(
+    counts: Counts, spending: Spending, *, equal: bool, row_cap: int | None, seen_rows: RowBins | None = None
+) -> tuple[Profile, Crowding]:
     """Buy the profile; also the crowd by norm, relative to a full user, as it stands before any centring.
 
     `equal`: every user weighs the same, and rows are not asked for. `row_cap`: what the user gave; rows are then not
-    bought. Guarantee: each look is a histogram in which one user is in one bin, worth HISTOGRAM_UNIT; `Spending`
-    charges it.
+    bought; nor are they where `seen_rows` was bought before. Guarantee: each look is a histogram in which one user is
+    in one bin, worth HISTOGRAM_UNIT; `Spending` charges it.
     """
     rows: RowProfile | None = None
     unseen: RowBins | None = None
     if not equal and row_cap is None:
-        bins = buy_rows(counts, spending)
+        bins = seen_rows or buy_rows(rows_histogram(counts, FINE_ROW_EDGES), spending)
         rows = RowProfile.of(bins)
         if rows is None:  # too few users to see: let every user weigh the same
             equal, unseen = True, bins

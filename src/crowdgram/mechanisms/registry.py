@@ -13,7 +13,7 @@ from .discovery import Finish
 from .estimate import Estimate
 from .request import Request
 
-__all__ = ["MECHANISMS", "PURE", "Mechanism", "check_mechanism", "finish_of"]
+__all__ = ["LOOKING", "MECHANISMS", "PURE", "Mechanism", "check_mechanism", "finish_of"]
 
 Mechanism = Callable[[Counts, Spending, Request], Estimate]
 
@@ -29,6 +29,11 @@ PURE = frozenset({"laplace", "sample-one"})
 """Mechanisms that draw Laplace noise only, on every path: whatever delta is offered, they promise delta=0. (A
 mechanism that *chooses* Laplace noise on the word of noisy values cannot: the promise is about all that it might have
 done.)"""
+
+LOOKING = frozenset({"auto", "laplace"})
+"""Mechanisms that, where items must be found, may find and measure them by one histogram instead: the others draw
+another kind of noise, or ask for other sums.
+"""
 
 MOST_ROUNDS = 12
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from .profile import RowBins
 
 __all__ = ["Report", "Request", "Weight"]
 
@@ -15,7 +18,8 @@ Report = Callable[[str], None]
 @dataclass(frozen=True)
 class Request:
     """The question and what the caller knows: all public. `report` is called with the name of each stage.
-    `constants` and `alpha` are for mechanism "paper".
+    `constants` and `alpha` are for mechanism "paper". `seen_rows`: what was bought about rows before the items were
+    known: noisy values.
     """
 
     weight: Weight
@@ -24,6 +28,7 @@ class Request:
     report: Report
     constants: Literal["paper", "tight"] | None = None
     alpha: float | None = None
+    seen_rows: RowBins | None = None
 
     @property
     def buys_rows(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from .cost import DISAGREEMENT, reweighting
 from .profile import FINE_ROW_EDGES, RowProfile
 
-__all__ = ["CapCost", "best_row_cap"]
+__all__ = ["BETWEEN", "CapCost", "best_row_cap"]
 
 BETWEEN = 4
 """Points that a bin's users are spread over: the best cap may lie inside a bin."""

@@ -56,7 +56,8 @@ class LaplaceEvent:
     """Independent discrete Laplace noise on each coordinate of an integer vector.
 
     Formula: P[noise = z] proportional to exp(-|z| / scale) over the integers z, for `dimension` coordinates.
-    `sensitivity` (an integer) bounds the l1 distance of the vectors of two neighbouring tables.
+    `sensitivity` (an integer) bounds the l1 distance of the vectors of two neighbouring tables. Where the number of
+    coordinates is private itself, `dimension` is a public bound on it.
     """
 
     purpose: str

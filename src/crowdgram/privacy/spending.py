@@ -51,6 +51,7 @@ class Spending:
         self._finish: tuple[Guarantee, int] | None = None
         self._opening = 0
         self._pure_delta = 0.0
+        self._purely = False
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -67,8 +68,10 @@ class Spending:
         Whether it takes place, and with how much of its epsilon, may then depend on noisy outcomes: Gaussian rounds
         are given what is left when all of what was reserved is spent (docs/proofs/accounting.md, Theorem 4). What is
         reserved already stays so when less is asked for: after an opening, only what is fixed by public values counts.
+        A threshold, whose delta is public, may come before.
         """
-        if len(self._events) > self._opening:
+        looked = any(not isinstance(event, ThresholdEvent) for event in self._events[self._opening :])
+        if looked and purpose not in self._reserved:
             raise PrivacyViolation(
                 f"{purpose!r} is reserved after the table was looked at: reserve before the first event."
             )
@@ -77,21 +80,31 @@ class Spending:
             raise PrivacyViolation(f"{purpose!r} is reserved again, for more than before.")
 
     def end_opening(self, *, pure_delta: float) -> None:
-        """Say that all events so far were fixed by public values: reserves may still follow.
+        """Say that all events so far were fixed by public values, or reserved: reserves may still follow.
 
         `pure_delta`: the part of delta that is for paths which finish purely after Gaussian events of the opening;
         Gaussian rounds do without it (docs/proofs/accounting.md, Theorem 6).
         """
-        if self._reserved or self._opening or self._finish is not None or not 0.0 <= pure_delta < 1.0:
+        if self._opening or self._purely or self._finish is not None or not 0.0 <= pure_delta < 1.0:
             raise PrivacyViolation("an opening ends once, before all else, with a pure_delta from 0 to below 1.")
         self._opening, self._pure_delta = len(self._events), pure_delta
+
+    def finish_purely(self) -> None:
+        """Say that only pure events follow, whose epsilons add to at most epsilon together with all before.
+
+        May be decided from noisy outcomes, as long as all that took place is pure, or a threshold; deltas of
+        thresholds are then all that is spent of delta (docs/proofs/accounting.md, Theorem 4).
+        """
+        if self._opening or self._purely or self._finish is not None or self._gaussian():
+            raise PrivacyViolation("a pure finish begins once, before an opening ends, and after no Gaussian noise.")
+        self._purely = True
 
     def threshold(self, purpose: str, *, delta: float) -> float:
         """Record a threshold that may fail with chance `delta`; what of it each user whose rows change may use.
 
         One user's items come or go under add-remove. Under replace one's go and another's come: each has half.
         """
-        if self._reserved or self._opening or self._finish is not None:
+        if self._reserved or self._opening or self._purely or self._finish is not None:
             raise PrivacyViolation(f"{purpose!r}: a threshold is part of an opening.")
         self._spend(ThresholdEvent(purpose, delta))
         return delta if self.guarantee.adjacency is Adjacency.ADD_REMOVE else delta / 2
@@ -104,9 +117,16 @@ class Spending:
         """The sigma that `gaussian` would use."""
         return accounting.gaussian_sigma(self._l2(bound, non_negative), mu)
 
-    def laplace(self, purpose: str, sums: Integers, *, bound: int, epsilon: float) -> tuple[Integers, LaplaceEvent]:
-        """Add discrete Laplace noise to sums of vectors of l1 norm at most `bound`, for `epsilon`."""
-        event = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), max(len(sums), 1))
+    def laplace(
+        self, purpose: str, sums: Integers, *, bound: int, epsilon: float, dimension: int | None = None
+    ) -> tuple[Integers, LaplaceEvent]:
+        """Add discrete Laplace noise to sums of vectors of l1 norm at most `bound`, for `epsilon`.
+
+        `dimension`: a public bound on the number of sums, where that number is private.
+        """
+        self._check_dimension(purpose, len(sums), dimension)
+        scale = self.laplace_scale(bound, epsilon)
+        event = LaplaceEvent(purpose, self._l1(bound), scale, dimension or max(len(sums), 1))
         self._spend(event)
         return noise.add_discrete_laplace(sums, event.scale), event
 
@@ -124,8 +144,7 @@ class Spending:
 
         `dimension`: a public bound on the number of sums, where that number is private.
         """
-        if dimension is not None and len(sums) > dimension:
-            raise PrivacyViolation(f"{purpose!r} has more coordinates than its public bound {dimension}.")
+        self._check_dimension(purpose, len(sums), dimension)
         sensitivity = self._l2(bound, non_negative)
         sigma = self.gaussian_sigma(bound, mu, non_negative=non_negative)
         event = GaussianEvent(purpose, sensitivity, sigma, dimension or max(len(sums), 1))
@@ -228,6 +247,11 @@ class Spending:
         return self.guarantee
 
     def _spend(self, event: Event) -> None:
+        if self._purely:
+            if not isinstance(event, PureEvent):
+                raise PrivacyViolation(f"{event.purpose!r} is not pure, and a pure finish has begun.")
+            if pure_epsilon(event) > Fraction(self.remaining_epsilon()):
+                raise PrivacyViolation(f"{event.purpose!r} would spend more than a pure finish has left.")
         reserved = self._reserved.get(event.purpose)
         if reserved is not None:
             again = event.purpose in {past.purpose for past in self._events}
@@ -252,6 +276,14 @@ class Spending:
         if not self._pure_delta:
             return self.guarantee
         return replace(self.guarantee, delta=max(math.nextafter(self.guarantee.delta - self._pure_delta, 0.0), 0.0))
+
+    def _gaussian(self) -> bool:
+        return any(isinstance(event, GaussianEvent) for event in self._events)
+
+    @staticmethod
+    def _check_dimension(purpose: str, size: int, dimension: int | None) -> None:
+        if dimension is not None and size > dimension:
+            raise PrivacyViolation(f"{purpose!r} has more coordinates than its public bound {dimension}.")
 
     def _finishing(self) -> tuple[Guarantee, int]:
         if self._finish is None:

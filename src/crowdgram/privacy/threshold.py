@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from crowdgram.errors import InvalidArgument
 
-__all__ = ["LEAST_DELTA", "lone_threshold"]
+__all__ = ["LEAST_DELTA", "lone_laplace_threshold", "lone_threshold"]
 
 LEAST_DELTA = 1e-60
 """Below, the terms that the proof neglects would count."""
@@ -50,3 +50,24 @@ def lone_threshold(tops: Sequence[int], coefficients: Sequence[int], sigmas: Seq
     # Doubles are good to 2^-50 of the largest term; ndtri's own error is within the millionth of delta.
     slack = 2.0**-48 * (max(tops) + spread * float(np.max(np.abs(z))))
     return math.ceil(highest + slack) + ROUNDING * sum(coefficients)
+
+
+def lone_laplace_threshold(mass: int, most: int, scale: float, delta: float) -> int:
+    """The threshold for one sum with Laplace noise, where a user has an l1 norm of at most `mass` over `most` entries.
+
+    Formula: T = ceil(V + b log((1 + (c - 1) e^(-V/b)) / ((1 + e^(-1/b)) d)) - 1), where V = `mass`, c = `most`, b =
+    `scale`, d = `delta`.
+
+    Guarantee: let coordinates i = 1..n, n <= c, have the values v_i + Z_i, v_i >= 0 with sum at most V, Z_i independent
+    discrete Laplace noise of scale b. Then P[some of them exceeds T] <= delta. Rounded up. Reference:
+    docs/proofs/discovery.md, Lemma 5.
+    """
+    if not LEAST_DELTA <= delta < 0.5:
+        raise InvalidArgument(f"delta is {delta!r}; a threshold needs at least {LEAST_DELTA:g} and less than a half.")
+    if mass < 1 or most < 1 or not (scale > 0.0 and math.isfinite(scale)):
+        raise InvalidArgument("mass, most and scale need to be above 0, and finite.")
+    others = math.log1p((most - 1) * math.exp(-mass / scale))
+    beyond = scale * (others - math.log1p(math.exp(-1.0 / scale)) - math.log(delta))
+    # Doubles are good to 2^-50 of the largest term.
+    slack = 2.0**-48 * (mass + scale * (1.0 + others - math.log(delta)))
+    return max(math.ceil(mass + beyond - 1.0 + slack), mass)

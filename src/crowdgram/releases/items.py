@@ -7,7 +7,7 @@ found too, one more item is for the rows of no group that was found. Why that is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from .release import Item, Other
 if TYPE_CHECKING:
     from ..tables import Domain, Rows
 
-__all__ = ["Lists", "found_domain", "missing_lists", "named_items", "public_domain", "read_lists"]
+__all__ = ["Lists", "found_domain", "missing_lists", "named_items", "public_domain", "read_lists", "sought_rows"]
 
 DISCOVER = "discover"
 
@@ -69,29 +69,34 @@ def public_domain(rows: Rows, lists: Lists, *, other: bool) -> Domain:
     return replace(combined([lists.groups, lists.items], rows.item_types), groups=groups)
 
 
-def found_domain(rows: Rows, lists: Lists, find: Callable[[Rows], list[Any]], *, other: bool) -> tuple[Rows, Domain]:
-    """Read the rows, and find their items by `find`, which pays for them. `other`: rows whose item is not in a public
-    list count too, as rows of the group's own item.
+def sought_rows(rows: Rows, lists: Lists, *, other: bool) -> tuple[Rows, Rows]:
+    """Read the rows: all that count, and those among them whose items are to be found. `other`: rows whose item is not
+    in a public list count too, as rows of the group's own item.
     """
-    from ..tables import Domain, listed_rows, tally_rows
+    from ..tables import listed_rows, tally_rows
 
     if lists.groups is not None:
         rows = listed_rows(rows, lists.groups, rows.keys[:1])
     if lists.items is not None and not other:
         rows = listed_rows(rows, lists.items, rows.keys[1:])
     tallied = tally_rows(rows)
-    sought = tallied
     if lists.items is not None and other:
-        sought = listed_rows(tallied, lists.items, rows.keys[1:])
-    found = find(sought)
+        return tallied, listed_rows(tallied, lists.items, rows.keys[1:])
+    return tallied, tallied
+
+
+def found_domain(rows: Rows, lists: Lists, found: Sequence[Any]) -> Domain:
+    """The domain that the items found, which are in the order of their values, and the public lists make."""
+    from ..tables import Domain
+
     groups: tuple[Any, ...] = ()
     if lists.groups is not None:
         groups = lists.groups.items
         place = {group: number for number, group in enumerate(groups)}
-        found.sort(key=lambda pair: place[pair[0]])  # in a group, still in the order of values
+        found = sorted(found, key=lambda pair: place[pair[0]])  # in a group, still in the order of values
     elif lists.grouped:
         groups = tuple(dict.fromkeys(pair[0] for pair in found))
-    return tallied, Domain(tuple(found), rows.item_types, other=lists.groups is None, groups=groups)
+    return Domain(tuple(found), rows.item_types, other=lists.groups is None, groups=groups)
 
 
 def named_items(domain: Domain, name: str) -> tuple[Item, ...]:

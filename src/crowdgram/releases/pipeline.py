@@ -5,9 +5,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Literal, overload
 
 from ..errors import InvalidArgument
 from ..mechanisms import (
@@ -18,7 +17,8 @@ from ..mechanisms import (
     DiscoveryPlan,
     Request,
     check_mechanism,
-    discover,
+    estimate_few,
+    find_items,
     plan_opening,
     rehearse,
     reserve,
@@ -27,12 +27,9 @@ from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending
 from .budgets import LedgerLike, charged, opened, stored
 from .grouped import GroupedRelease
-from .items import found_domain, missing_lists, named_items, public_domain, read_lists
+from .items import found_domain, missing_lists, named_items, public_domain, read_lists, sought_rows
 from .release import Release
 from .seal import sealed
-
-if TYPE_CHECKING:
-    from ..tables import Rows
 
 __all__ = ["release"]
 
@@ -145,7 +142,8 @@ def release(
     by, groups: one distribution for each group: a column (or a name with an expression), and the public list of its
         values, or "discover", as where none is given. All groups together have the one guarantee; the result is a
         `GroupedRelease`. If groups or items are discovered, pairs of both are; each group has its own "other".
-    discovery_share: the part of the budget (of mu^2) that discovery takes.
+    discovery_share: the part of the budget (of mu^2) that discovery takes; without meaning where users turn out to have
+        so few items that "auto" or "laplace" finds and measures them by one histogram.
     other: the name of the item for all rows outside the domain ("other" where items are discovered). With public lists
         there is such an item only if it is named; rows outside are dropped otherwise. Rows outside a public list of
         groups are always dropped.
@@ -202,7 +200,7 @@ def release(
         spending = Spending(guarantee)
         request = Request(weight, max_rows_per_user, rounds, report, constants, alpha)
         items = public_domain(rows, lists, other=other is not None) if plan is None else None
-        number = 0
+        number, found = 0, None
         if budget is not None:
             report("charging the ledger")
             size = None if items is None else len(items)
@@ -210,14 +208,17 @@ def release(
         report("counting rows by user and item")
         if items is None:
             assert plan is not None
-            find = partial(_discovered, spending=spending, plan=plan, report=report)
-            rows, items = found_domain(rows, lists, find, other=other is not None)
-            if way == "auto":
-                # By public values: how many items were found must not decide what is set aside.
-                reserve(spending, items=1, rows=request.buys_rows)
+            rows, sought = sought_rows(rows, lists, other=other is not None)
+            report("finding the items: no list is given, so part of the budget buys it")
+            found = find_items(sought, spending, plan, way, request, whole=sought is rows)
+            items = found_domain(rows, lists, found.items)
+            request = replace(request, seen_rows=found.seen_rows)
             report("counting rows of the items that were found")
         counts = count_rows(rows, items)
-        estimate = ALL_MECHANISMS[way](counts, spending, request)
+        if found is not None and found.few is not None:
+            estimate = estimate_few(found.few, items.items, counts, spending)
+        else:
+            estimate = ALL_MECHANISMS[way](counts, spending, request)
         report("checking the guarantee")
         joint = Release(
             items=named_items(items, other or "other"),
@@ -235,7 +236,7 @@ def release(
             weight=weight,
             parameters={
                 "items": len(items),
-                **({} if plan is None else {"discovery_share": plan.share}),
+                **({} if plan is None or (found and found.few) else {"discovery_share": plan.share}),
                 **estimate.parameters,
             },
             versions=versions,
@@ -247,14 +248,6 @@ def release(
             report("storing the release in the ledger")
             stored(budget, number, made)
         return made
-
-
-def _discovered(rows: Rows, spending: Spending, plan: DiscoveryPlan, report: Progress) -> list[Any]:
-    """Find the items of tallied rows, and close the opening of the release."""
-    report("finding the items: no list is given, so part of the budget buys it")
-    found = discover(rows, spending, plan)
-    spending.end_opening(pure_delta=plan.pure_delta)
-    return found
 
 
 def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[str, DiscoveryPlan]:

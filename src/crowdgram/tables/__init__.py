@@ -6,6 +6,7 @@ from .counts import ROW_LIMIT, Counts, count_rows, known_counts, listed_rows, ta
 from .databases import Database, as_database
 from .distances import MAX_BITS, MAX_RADIUS, MAX_STRETCH, Centre, CentredSum, Distances, Norm, distances
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
+from .holdings import HeldItems, Holdings, held_items, holdings
 from .kinds import Value
 from .rows import Rows, open_rows
 from .sets import GAIN, SPREAD, ItemSets, item_sets, largest_part
@@ -26,6 +27,8 @@ __all__ = [
     "Database",
     "Distances",
     "Domain",
+    "HeldItems",
+    "Holdings",
     "Item",
     "ItemSets",
     "Norm",
@@ -36,6 +39,8 @@ __all__ = [
     "combined",
     "count_rows",
     "distances",
+    "held_items",
+    "holdings",
     "item_sets",
     "known_counts",
     "l1_sum",

@@ -26,7 +26,7 @@ from .rows import COUNT_LIMIT, Rows
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["ROW_LIMIT", "Counts", "count_rows", "known_counts", "listed_rows", "tally_rows"]
+__all__ = ["ROW_LIMIT", "Counts", "count_rows", "known_counts", "limited_counts", "listed_rows", "tally_rows"]
 
 ROW_LIMIT = 2**20
 SUM_LIMIT = 2**51
@@ -76,15 +76,15 @@ def count_rows(rows: Rows, domain: Domain) -> Counts:
     for uploaded in lists:
         engine.drop(uploaded)
     # Counts that are given could reach the row limit in every item, and so many squares leave 64 bits.
-    return _limit(engine, cells, len(domain), squares=not rows.counted or len(domain) <= COUNTED_ITEMS)
+    return limited_counts(engine, cells, len(domain), squares=not rows.counted or len(domain) <= COUNTED_ITEMS)
 
 
 def known_counts(engine: Engine, cells: pa.Table, items: int) -> Counts:
     """Counts of a table that is known already, given as cells (user, idx, n): for audits, which make their own."""
-    return _limit(engine, engine.upload(cells, "placing known counts"), items, squares=True)
+    return limited_counts(engine, engine.upload(cells, "placing known counts"), items, squares=True)
 
 
-def _limit(engine: Engine, cells: ir.Table, items: int, *, squares: bool) -> Counts:
+def limited_counts(engine: Engine, cells: ir.Table, items: int, *, squares: bool) -> Counts:
     """Add up each user's cells, and hold every user to ROW_LIMIT. Squares wait for that where they might not fit."""
     users = engine.keep(_per_user(cells, ROW_LIMIT if squares else 1), "counting rows by user")
     if not squares or _largest(engine, users) > ROW_LIMIT:

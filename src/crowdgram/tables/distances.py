@@ -122,7 +122,7 @@ class Distances:
         Sensitivity: one entry of 1 moves when a user is added or removed, two when one is replaced.
         """
         base = base_weight(self.table, row_cap, UNIT).cast("float64")
-        return user_histogram(self.counts, self.table, base * self.table.distance, edges)
+        return user_histogram(self.counts.engine, self.table, base * self.table.distance, edges)
 
     def sum(self, radius: int, row_cap: int, unit: int = UNIT) -> CentredSum:
         """Sum v(u) = W_u g(u), with W_u = floor(min(unit / max(m_u, row_cap), radius / distance(u))).

@@ -7,6 +7,7 @@ and neither their names nor how many there are may leave before noise and a thre
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 
-__all__ = ["GAIN", "SPREAD", "ItemSets", "item_sets", "largest_part"]
+__all__ = ["GAIN", "SPREAD", "ItemSets", "item_sets", "largest_part", "number_items", "placed_items"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -92,22 +93,39 @@ class ItemSets:
 
         In the order of their values: the engine's own order could tell of the rows.
         """
-        if not len(places):
-            return []
-        wanted = self.engine.upload(pa.table({"idx": places}), "placing items")
-        chosen = self.places.inner_join(wanted, "idx").select(*self.keys)
-        found = self.engine.fetch(chosen, "reading the items that were found")
-        self.engine.drop(wanted)
-        columns = [
-            [convert(value, dtype) for value in found.column(key).to_pylist()]
-            for key, dtype in zip(self.keys, self.types, strict=True)
-        ]
-        return sorted(columns[0] if len(columns) == 1 else zip(*columns, strict=True))
+        return list(placed_items(self.engine, self.places, self.keys, self.types, places))
 
     def drop(self) -> None:
         """Free the engine's tables."""
         for table in (self.members, self.users, self.places):
             self.engine.drop(table)
+
+
+def placed_items(
+    engine: Engine, numbered: ir.Table, keys: Sequence[str], types: Sequence[dt.DataType], places: Integers
+) -> dict[Any, int]:
+    """The items at these places of (*keys, idx), with their places, in the order of their values."""
+    if not len(places):
+        return {}
+    wanted = engine.upload(pa.table({"idx": places}), "placing items")
+    chosen = numbered.inner_join(wanted, "idx").select(*keys, "idx")
+    found = engine.fetch(chosen, "reading the items that were found")
+    engine.drop(wanted)
+    columns = [
+        [convert(value, dtype) for value in found.column(key).to_pylist()]
+        for key, dtype in zip(keys, types, strict=True)
+    ]
+    items: list[Any] = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+    return dict(sorted(zip(items, found.column("idx").to_pylist(), strict=True)))
+
+
+def number_items(engine: Engine, table: ir.Table, keys: Sequence[str]) -> tuple[ir.Table, int]:
+    """(*keys, idx) for every item that occurs, kept in the engine; and how many there are, which is private."""
+    distinct = table.select(*keys).distinct()
+    numbered = distinct.mutate(idx=ibis.row_number().over(order_by=[distinct[key] for key in keys]).cast("int64"))
+    places = engine.keep(numbered, "numbering items")
+    items = engine.fetch(places.agg(items=places.count()), "numbering items").column(0)[0].as_py()
+    return places, int(items)
 
 
 def largest_part(size: int) -> int:
@@ -131,13 +149,10 @@ def item_sets(rows: Rows, salt: str, most: int) -> ItemSets:
     ranked = heavy.mutate(rank=ibis.row_number().over(group_by=heavy.user, order_by=order))
     drawn = ranked.filter(ranked.rank < most).select("user", *keys)
     chosen = engine.keep(light.union(drawn), "limiting items per user")
-    distinct = chosen.select(*keys).distinct()
-    numbered = distinct.mutate(idx=ibis.row_number().over(order_by=[distinct[key] for key in keys]).cast("int64"))
-    places = engine.keep(numbered, "numbering items")
+    places, items = number_items(engine, chosen, keys)
     members = engine.keep(chosen.inner_join(places, list(keys)).select("user", "idx"), "numbering items")
     limit = ibis.least(sizes["size"], ibis.literal(most, "int64")).cast("int64")
     users = engine.keep(sizes.select("user", size=limit), "counting items by user")
     engine.drop(sizes)
     engine.drop(chosen)
-    items = engine.fetch(places.agg(items=places.count()), "numbering items").column(0)[0].as_py()
-    return ItemSets(engine, keys, members, users, places, int(items), most, rows.item_types)
+    return ItemSets(engine, keys, members, users, places, items, most, rows.item_types)

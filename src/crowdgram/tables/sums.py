@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidArgument
 from .counts import ROW_LIMIT, Counts
+from .engine import Engine
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -32,6 +33,7 @@ __all__ = [
     "base_weight",
     "check_row_cap",
     "digest",
+    "hashed",
     "l1_sum",
     "rows_histogram",
     "sampled_sum",
@@ -75,7 +77,7 @@ def sampled_sum(counts: Counts, salt: str, row_cap: int) -> Integers:
     check_row_cap(row_cap)
     users = counts.users
     weight = (UNIT * ibis.least(users.rows, row_cap)) // row_cap
-    number = _hashed(salt, users.user) % users.rows
+    number = hashed(salt, users.user) % users.rows
     drawn = users.select("user", number=number.cast("int64"), weight=weight.cast("int64"))
     cells = counts.cells
     up_to = cells.n.sum().over(group_by=cells.user, order_by=cells.idx, rows=(None, 0))
@@ -90,7 +92,7 @@ def rows_histogram(counts: Counts, edges: Sequence[int]) -> Integers:
 
     Sensitivity: one entry of 1 moves when a user is added or removed, two when one is replaced.
     """
-    return user_histogram(counts, counts.users, counts.users.rows, edges)
+    return user_histogram(counts.engine, counts.users, counts.users.rows, edges)
 
 
 def base_weight(users: ir.Table, row_cap: int, unit: int) -> Any:
@@ -114,7 +116,7 @@ def _totals(counts: Counts, grouped: ir.Table, stage: str) -> Integers:
     return totals
 
 
-def user_histogram(counts: Counts, table: ir.Table, value: Any, edges: Sequence[float]) -> Integers:
+def user_histogram(engine: Engine, table: ir.Table, value: Any, edges: Sequence[float]) -> Integers:
     """How many rows of `table`, one a user, have `value` in (edges[j-1], edges[j]]; the last bin is open."""
     if len(edges) < 1 or any(low >= high for low, high in pairwise(edges)):
         raise InvalidArgument("edges need to be strictly increasing.")
@@ -123,7 +125,7 @@ def user_histogram(counts: Counts, table: ir.Table, value: Any, edges: Sequence[
     last = ibis.literal(len(edges) - 1, "int64")
     binned = table.select(idx=ibis.cases(*whens, else_=last) if whens else last)
     grouped = binned.group_by("idx").agg(total=binned.count())
-    found = counts.engine.fetch(grouped, "counting users by bin")
+    found = engine.fetch(grouped, "counting users by bin")
     bins = np.zeros(len(edges), dtype=np.int64)
     bins[found.column("idx").to_numpy()] = found.column("total").to_numpy()
     return bins
@@ -137,7 +139,7 @@ def digest(salt: str, *values: Any) -> Any:
     return text.hexdigest("md5")
 
 
-def _hashed(salt: str, user: Any) -> Any:
+def hashed(salt: str, user: Any) -> Any:
     """The first 52 bits of the digest as an integer, by operations that every engine has."""
     digits = digest(salt, user)
     number: Any = ibis.literal(0, "int64")

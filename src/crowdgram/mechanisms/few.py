@@ -1,0 +1,214 @@
+"""Users with one item or a few: one noisy histogram is both the list of items and what is said of them.
+
+Gaussian rounds (`discovery`) suit users who have many items. Where users have one or a few, plain Laplace noise needs
+far fewer of them to tell an item from one that a single user has. And then nothing need be kept for a second
+measurement: what passes the threshold has been measured already. A small rest of the budget measures what did not.
+
+Which of the two suits a table is decided by a look at how many items users have, two noisy numbers for a small part of
+the budget. Proof: docs/proofs/discovery.md, Theorem 6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..privacy import Spending, fresh_salt
+from ..privacy.threshold import lone_laplace_threshold
+from ..tables import UNIT, Counts, Holdings, Rows, held_items, l1_sum
+from .cost import DISAGREEMENT, reweighting
+from .discovery import LOOKS, MOST_COORDINATES
+from .estimate import CONFIDENCE, Estimate, combine
+from .measurements import agreed
+from .profile import FINE_ROW_EDGES, RowBins, RowProfile
+from .row_cap import BETWEEN
+from .shrink import shrink
+from .simplex import project
+
+__all__ = ["Few", "Look", "RowWeights", "estimate_few", "few_needed", "find_few", "look_at_sizes", "weigh_rows"]
+
+FURTHEST = 16
+"""Users with more items count as having as many: they are not what the look is for."""
+SEEN, ENOUGH = 2.5, 10.0
+"""Standard deviations of its noise that the number of users must exceed to count, and for a first look to do."""
+
+REST, REST_LEAST, REST_MOST = 3.0, 0.005, 0.1
+"""The part of epsilon for what is not listed: REST / sqrt(epsilon users), within these bounds. Its noise is then about
+as much as what a higher threshold misses, if a histogram of s users finds about epsilon s / 150 items.
+"""
+
+MOST_HELD, NEARLY_ALONE = 4, 2
+"""Items of one user that are in the histogram; who has more draws among them. Each might be a lone item, so the
+threshold is a little lower where fewer are allowed.
+"""
+ROOT_ALONE = 1.25
+"""Users with a mean root below this mostly have one item, and few have more than NEARLY_ALONE."""
+
+MISSED = 0.1
+"""What is missed more, of 1, if users weigh half as much and an item needs twice as many of them."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look showed: about how many users, and the mean over them of sqrt(items). Noisy values."""
+
+    users: float
+    root: float
+
+    @property
+    def most(self) -> int:
+        """How many items of one user to hold."""
+        return NEARLY_ALONE if self.root < ROOT_ALONE else MOST_HELD
+
+
+@dataclass(frozen=True)
+class RowWeights:
+    """How users weigh: min(rows / row_cap, 1), which is `mass` in the mean. bias: predicted, of the answer by rows, in
+    l1. unseen: users by rows where that shows nothing. Noisy values.
+    """
+
+    row_cap: int = 1
+    mass: float = 1.0
+    bias: float = 0.0
+    unseen: RowBins | None = None
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        return {"max_rows_per_user": self.row_cap}
+
+
+@dataclass(frozen=True)
+class Few:
+    """What passed the threshold, with its noisy sums: noisy values. scale: of their noise. weights: by rows; None where
+    users weigh the same.
+    """
+
+    sums: dict[Any, int]
+    scale: float
+    threshold: int
+    weights: RowWeights | None
+
+    @property
+    def items(self) -> list[Any]:
+        return list(self.sums)
+
+
+def look_at_sizes(held: Holdings, spending: Spending) -> Look | None:
+    """How many users there are, and the mean over them of sqrt(d_u), d_u their number of items, at most FURTHEST; None
+    if too few are seen. A second look is taken where the first shows too little.
+
+    A user adds x(d_u) = floor((sqrt(d_u) - 1)/3 UNIT) to one number and UNIT - x(d_u) to another. Guarantee: two
+    non-negative integers that sum to UNIT for each user, in each look.
+    """
+    sizes = range(1, FURTHEST + 1)
+    bins = held.by_size(sizes).tolist()
+    furthest = math.sqrt(FURTHEST) - 1
+    parts = [min(UNIT, int((math.sqrt(size) - 1) / furthest * UNIT)) for size in sizes]
+    exact = [
+        sum(n * part for n, part in zip(bins, each, strict=True)) for each in (parts, [UNIT - part for part in parts])
+    ]
+    sums = np.array([min(total, 2**62) for total in exact], dtype=np.int64)  # a cap moves nothing further apart
+    seen, deviation = np.zeros(2), math.inf  # what was seen, and the deviation of its sum
+    for purpose, share in LOOKS.items():
+        epsilon = share * spending.guarantee.epsilon
+        noisy, event = spending.laplace(purpose, sums, bound=UNIT, epsilon=epsilon)
+        seen, deviation = agreed(seen, deviation, noisy / UNIT, 2 * event.scale / UNIT)
+        if seen.sum() > ENOUGH * deviation:
+            break
+    users = float(seen.sum())
+    if users < SEEN * deviation:
+        return None
+    return Look(users, 1 + furthest * min(max(float(seen[0]) / users, 0.0), 1.0))
+
+
+def few_needed(spending: Spending, look: Look, weights: RowWeights | None, chance: float) -> float:
+    """How many users, who have nothing else, an item needs to be found by `find_few` as often as not."""
+    scale = spending.laplace_scale(UNIT, _for_list(spending, look))
+    needed = lone_laplace_threshold(UNIT, look.most, scale, chance) / UNIT
+    return needed if weights is None else needed / weights.mass
+
+
+def weigh_rows(bins: RowBins) -> RowWeights:
+    """The row cap for one histogram, from noisy numbers of users by rows: small enough that users count fully, and
+    large enough that those with more rows count for more. If rows cannot be seen, all users weigh the same.
+    """
+    profile = RowProfile.of(bins)
+    if profile is None:
+        return RowWeights(unseen=bins)
+    users, rows = profile.spread_out(BETWEEN)
+    caps = np.array(FINE_ROW_EDGES, dtype=np.float64)
+    after = users * np.minimum(rows, caps[:, None])
+    bias = 2 * DISAGREEMENT * reweighting(users * rows, after)
+    mass = after.sum(axis=1) / (caps * users.sum())
+    best = int(np.argmin(MISSED / mass + bias))
+    return RowWeights(FINE_ROW_EDGES[best], float(mass[best]), float(bias[best]))
+
+
+def find_few(rows: Rows, spending: Spending, look: Look, weights: RowWeights | None, chance: float) -> Few:
+    """Find items, and measure them, by one histogram of users, whose weights of at most 1 are spread as their rows are.
+
+    Guarantee: Laplace noise on sums that move by UNIT in l1 for each user (`HeldItems.sum`), drawn only for items that
+    somebody holds; that this shows nothing is what the threshold pays for, as a user holds at most `look.most` of them.
+    `chance` is what the threshold may fail with, from `open_discovery`; `rows` comes from `tally_rows`. A pure finish
+    begins here.
+    """
+    spending.finish_purely()
+    held = held_items(rows, fresh_salt(), look.most)
+    epsilon = _for_list(spending, look)
+    places, sums = held.sum(_row_cap(weights))
+    noisy, event = spending.laplace("users by item", sums, bound=UNIT, epsilon=epsilon, dimension=MOST_COORDINATES)
+    threshold = lone_laplace_threshold(UNIT, look.most, event.scale, chance)
+    passed = noisy > threshold
+    value = dict(zip(places[passed].tolist(), noisy[passed].tolist(), strict=True))
+    named = held.named(places[passed])
+    held.drop()
+    return Few({item: value[place] for item, place in named.items()}, event.scale, threshold, weights)
+
+
+def estimate_few(few: Few, items: Sequence[Any], counts: Counts, spending: Spending) -> Estimate:
+    """The distribution over `items`, which were found, and what follows them in the domain, which is measured now.
+
+    Guarantee: Laplace noise, with all of epsilon that is left, on entries of `l1_sum`, of l1 norm at most UNIT a user.
+    Everything else is made of noisy values.
+
+    An item that passed by less than its noise may owe that to the noise, and nothing says how much of it is real: its
+    interval begins at 0.
+    """
+    rest = l1_sum(counts, _row_cap(few.weights))[len(items) :]
+    others, event = spending.laplace("other items", rest, bound=UNIT, epsilon=spending.remaining_epsilon())
+    listed = np.array([few.sums[item] for item in items], dtype=np.float64)
+    sums = np.concatenate([listed, others.astype(np.float64)])
+    scales = np.concatenate([np.full(len(items), few.scale), np.full(len(rest), event.scale)])
+    total = max(float(sums.sum()), float(np.sqrt(2 * (scales**2).sum())))
+    raw, deviations = sums / total, math.sqrt(2) * scales / total
+    shrunk = shrink(raw, deviations, "laplace")
+    shares, weights = project(shrunk.means), few.weights or RowWeights()
+    made = combine(
+        raw=raw,
+        deviations=deviations,
+        shrunk=shrunk,
+        bias=weights.bias,
+        user_variance=shares * (1 - shares),  # of users with one item each: the most it can be
+        effective_users=total / UNIT,
+        shape="laplace",
+        reweighted=0.0 if weights.unseen is None else weights.unseen.unevenness(total / UNIT),
+        parameters={"branch": "histogram", **({} if few.weights is None else few.weights.parameters)},
+    )
+    barely = np.zeros(len(raw), dtype=bool)
+    barely[: len(items)] = listed < few.threshold - few.scale * math.log(1 - CONFIDENCE)
+    return replace(made, lower=np.where(barely, 0.0, made.lower))
+
+
+def _for_list(spending: Spending, look: Look) -> float:
+    """What is left of epsilon, less what is kept for the items that will not be listed."""
+    epsilon = spending.guarantee.epsilon
+    rest = REST / math.sqrt(epsilon * look.users)
+    return spending.remaining_epsilon() - min(max(rest, REST_LEAST), REST_MOST) * epsilon
+
+
+def _row_cap(weights: RowWeights | None) -> int:
+    return 1 if weights is None else weights.row_cap
