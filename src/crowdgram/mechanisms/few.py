@@ -192,8 +192,7 @@ def estimate_few(few: Few, items: Sequence[Any], counts: Counts, spending: Spend
         deviations=deviations,
         shrunk=shrunk,
         bias=weights.bias,
-        user_variance=shares * (1 - shares),  # of users with one item each: the most it can be
-        effective_users=total / UNIT,
+        sampling=np.sqrt(shares * (1 - shares) / max(total / UNIT, 1.0)),  # users of one item each: the most it can be
         shape="laplace",
         reweighted=0.0 if weights.unseen is None else weights.unseen.unevenness(total / UNIT),
         parameters={"branch": "histogram", **({} if few.weights is None else few.weights.parameters)},
