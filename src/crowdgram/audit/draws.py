@@ -155,7 +155,7 @@ class Sampling:
         if kind == "laplace":
             ys = noise.add_discrete_laplace(list(xs), scale).tolist()
             loss = sum(abs(y - b) - abs(y - a) for y, a, b in zip(ys, xs, others, strict=True))
-            self.draws.append(Draw("laplace", scale, loss / scale, 0.0, 0.0, sum(map(abs, apart)) / scale))
+            self.draws.append(Draw("laplace", scale, loss / scale, 0.0, 0.0, sum(map(abs, apart)) / scale, lone))
             return ys
         # The weight is that of the tilted draw, whether or not this run is one.
         centres = [a + round(self._tilt * d) for a, d in zip(xs, apart, strict=True)]
@@ -184,7 +184,7 @@ class Sampling:
         xs, others = [ours[name] for name in shared], [theirs[name] for name in shared]
         if xs != others and (self._lone[0] or self._lone[1]):
             raise InvalidArgument("tables that differ in lone items and in others have no exact loss: use two pairs.")
-        mine, lone = self._alone(ours, set(ours) - set(theirs), one.scale)
+        mine, lone = self._alone(one.kind, ours, set(ours) - set(theirs), one.scale)
         both = dict(zip(shared, self._noisy(one.kind, xs, others, one.scale, lone), strict=True))
         down = round(FAR * one.scale)
         return (
@@ -192,14 +192,20 @@ class Sampling:
             [both[name] if name in both else theirs[name] - down for name in other.names],
         )
 
-    def _alone(self, ours: Mapping[Any, int], names: set[Any], scale: float) -> tuple[dict[Any, int], dict[Any, float]]:
+    def _alone(
+        self, kind: str, ours: Mapping[Any, int], names: set[Any], scale: float
+    ) -> tuple[dict[Any, int], dict[Any, float]]:
         """Noise on the items of the first table alone, one of them raised; and log Q/P, had it been each of them."""
         alone = sorted(names)
         lifts = [self._lift if name == self._raised else 0 for name in alone]
         lifted = [ours[name] + lift for name, lift in zip(alone, lifts, strict=True)]
-        ys = noise.add_discrete_gaussian(lifted, scale).tolist()
-        twice = 2.0 * scale * scale
-        ratios = [self._lift * (2 * (y - ours[name]) - self._lift) / twice for name, y in zip(alone, ys, strict=True)]
+        add = noise.add_discrete_laplace if kind == "laplace" else noise.add_discrete_gaussian
+        ys = add(lifted, scale).tolist()
+        above = [y - ours[name] for name, y in zip(alone, ys, strict=True)]
+        if kind == "laplace":
+            ratios = [(abs(up) - abs(up - self._lift)) / scale for up in above]
+        else:
+            ratios = [self._lift * (2 * up - self._lift) / (2.0 * scale * scale) for up in above]
         return dict(zip(alone, ys, strict=True)), dict(zip(alone, ratios, strict=True))
 
 

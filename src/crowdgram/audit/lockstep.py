@@ -28,6 +28,7 @@ from ..errors import CrowdgramError
 from ..mechanisms import Request, discovery
 from ..privacy import Guarantee, Spending, noise
 from ..privacy import spending as spending_module
+from ..tables import HeldItems
 from .draws import Asked, Path, Sampling, Tilt
 
 __all__ = ["Mechanism", "door", "follow", "intercepted", "swapped"]
@@ -69,6 +70,7 @@ def intercepted() -> Iterator[None]:
         (spending_module, "noise", _Door()),
         (noise, "secrets", _Salts(vars(noise)["secrets"])),
         (discovery, "_sums", _named(vars(discovery)["_sums"])),
+        (HeldItems, "sum", _named_as_held(HeldItems.sum)),
     ]
     before = [(module, name, getattr(module, name)) for module, name, _ in doors]
     try:
@@ -193,6 +195,20 @@ def _named(real: Callable[..., Any]) -> Callable[..., Any]:
                 run.known = sets, sets.named(np.arange(sets.items))
             run.names = tuple(run.known[1][place] for place in alive.tolist())
         return real(sets, alive, gains)
+
+    return sums
+
+
+def _named_as_held(real: Callable[..., Any]) -> Callable[..., Any]:
+    """In place of `HeldItems.sum`: the same, for the one histogram that finds items and measures them."""
+
+    def sums(held: HeldItems, row_cap: int) -> Any:
+        places, totals = real(held, row_cap)
+        run = getattr(_here, "run", None)
+        if run is not None:
+            of = {place: item for item, place in held.named(places).items()}
+            run.names = tuple(of[place] for place in places.tolist())
+        return places, totals
 
     return sums
 

@@ -80,22 +80,22 @@ def _twins() -> tuple[Twin, ...]:
     often = Guarantee(1.0, 0.3, add)  # at a large delta, every run shows what passes too often
     edge, many, *_ = FORMS["found-items"].pairs(add)
 
-    def case(form: str, claim: Guarantee, name: str | None = None, **changes: Any) -> Case:
-        ask = partial(released, mechanism="laplace", **FORMS[form].arguments)
-        made = Case(f"{form}: laplace", ask, "users", claim, pairs=FORMS[form].pairs(add))
+    def case(form: str, claim: Guarantee, name: str | None = None, by: str = "laplace", **changes: Any) -> Case:
+        ask = partial(released, mechanism=by, **FORMS[form].arguments)
+        made = Case(f"{form}: {by}", ask, "users", claim, pairs=FORMS[form].pairs(add))
         return replace(made, name=name or made.name, **changes)
 
     return (
         Twin(
             "a threshold for one item where a user may have a thousand",
-            case("found-items", often, "low-threshold", within=low_threshold),
-            case("found-items", often),
+            case("found-items", often, "low-threshold", "gaussian", within=low_threshold),
+            case("found-items", often, by="gaussian"),
             (many,),
         ),
         Twin(
             "weights of items that are not held to norm one",
-            case("found-items", usual, "whole-weights", within=whole_weights),
-            case("found-items", usual),
+            case("found-items", usual, "whole-weights", "gaussian", within=whole_weights),
+            case("found-items", usual, by="gaussian"),
             (edge,),
         ),
         Twin(
