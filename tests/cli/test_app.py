@@ -165,7 +165,7 @@ def test_several_item_columns(shop):
     apart = ["--item", "page", "--domain", "country=countries.txt", "--domain", "page=pages.txt"]
     together = ["--item", "page", "--domain", "pairs.csv"]
     for more in (apart, together):
-        result = of_shop(*more, item="country", domain=None, csv="r.csv")
+        result = of_shop(*more, "--force", item="country", domain=None, csv="r.csv")
         assert result.exit_code == 0, result.stderr
         made = crowdgram.load("r.json")
         assert made.item_columns == ("country", "page")
@@ -232,7 +232,7 @@ def test_databases(shop, more):
         ({"table": "shop.db?query=select who, page from visits limit 3"}, "limits"),
         ({"table": "shop.db?table=visits", "output": "shop.db"}, "overwrite"),
         ({"csv": "pages.txt"}, "overwrite"),
-        ({"csv": "r.json"}, "overwrite"),
+        ({"csv": "r.json"}, "--csv and --output are both 'r.json'"),
         ({"csv": "none/r.csv"}, "--csv"),
     ],
     ids=str,
@@ -339,7 +339,7 @@ def test_a_release_without_a_domain(folder):
     shown = run("show", "r.json")
     assert shown.exit_code == 0
     assert "'rest' stands for" in shown.stdout
-    again = release(table="many.csv", domain="discover", delta="1e-6", epsilon="3", discovery_share="0.5")
+    again = release("--force", table="many.csv", domain="discover", delta="1e-6", epsilon="3", discovery_share="0.5")
     assert "discovery_share=0.5" in again.stdout
 
 
@@ -443,7 +443,7 @@ def test_a_promise_that_does_not_hold_is_a_failure(folder, monkeypatch):
 def test_stages_are_plain_lines_and_the_same_for_all_tables(folder):
     Path("empty.csv").write_text("user,item\n")
     Path("other.csv").write_text("user,item\n" + "".join(f"{k % 3},item-0001\n" for k in range(20_000)))
-    heard = [release(table=table).stderr for table in ("visits.csv", "empty.csv", "other.csv")]
+    heard = [release("--force", table=table).stderr for table in ("visits.csv", "empty.csv", "other.csv")]
     assert heard[0] == heard[1] == heard[2]
     lines = heard[0].splitlines()
     assert lines[0] == "crowdgram: opening the table"
@@ -543,6 +543,44 @@ def test_synth_refuses(folder, arguments, named):
     assert named in result.stderr
 
 
+def test_a_release_is_not_overwritten_unless_told(folder, monkeypatch):
+    assert release(csv="r.csv").exit_code == 0
+    made = Path("r.json").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("crowdgram.tables.count_rows", lambda *_: pytest.fail("rows were read"))
+        for options in ({}, {"output": "other.json", "csv": "r.csv"}):
+            result = release(**options)
+            assert result.exit_code == 2
+            assert "is there already" in result.stderr
+            assert "--force" in result.stderr
+    assert Path("r.json").read_bytes() == made
+    assert release("--force").exit_code == 0
+    assert Path("r.json").read_bytes() != made
+
+
+@pytest.mark.parametrize("option", ["by", "where", "user", "epsilon", "output"])
+def test_an_option_for_one_value_is_given_once(folder, no_rows_read, option):
+    result = release(f"--{option}", "1", f"--{option}", "1")
+    assert result.exit_code == 2
+    assert f"--{option} is given more than once" in result.output
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("visits.csv", "--table 'visits' is for databases, and TABLE 'visits.csv' is none"),
+        ("mysql://me:hush@host/shop", "starts with 'mysql://'"),
+    ],
+)
+def test_a_table_of_what_is_no_database(folder, table, says):
+    result = release("--table", "visits", table=table)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert "hush" not in result.stderr
+    if "://" in table:
+        assert says in release(table=table).stderr
+
+
 def test_demo(folder):
     result = run("demo", "--output", "out")
     assert result.exit_code == 0, result.stderr
@@ -553,9 +591,10 @@ def test_demo(folder):
     printed = next(line.split() for line in result.stdout.splitlines() if line.startswith("  crowdgram release "))
     made = crowdgram.load("out/release.json")
     assert run(*printed[1:]).exit_code == 0
-    again = crowdgram.load("out/release.json")
+    again = crowdgram.load("out/mine.json")
     assert (again.guarantee, again.weight, again.mechanism) == (made.guarantee, made.weight, made.mechanism)
     assert again != made
+    assert run("demo", "--output", "out").exit_code == 0  # as often as one likes
 
 
 def test_demo_refuses_a_file_for_a_folder(folder):
@@ -594,7 +633,7 @@ def test_the_script(folder):
     assert result.returncode == 0, result.stderr
     assert b"\x1b" not in result.stdout + result.stderr
     assert b"item-0000" in result.stdout
-    result = script(*arguments, "--epsilon", "0")
+    result = script(*arguments, "--epsilon", "0", "--force")
     assert result.returncode == 2
     assert b"epsilon" in result.stderr
     assert result.stdout == b""

@@ -7,6 +7,16 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line; the entry point of the `crowdgram` script."""
+    import sys
+
+    try:
+        _run()
+    except KeyboardInterrupt:  # before a command has begun: imports take a while
+        sys.stderr.write("interrupted; nothing was written.\n")
+        sys.exit(130)
+
+
+def _run() -> None:
     import signal
     import sys
 

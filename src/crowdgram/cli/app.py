@@ -1,4 +1,7 @@
-"""The commands. Exit codes: 0; 2 for a usage or input error; 3 if a ledger has too little left; 1 for a failure."""
+"""The commands.
+
+Exit codes: 0; 2 for a usage or input error; 3 if a ledger has too little left; 1 for a failure; 130 if interrupted.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
@@ -25,8 +28,12 @@ from ..errors import (
 )
 from ..privacy import Adjacency
 from . import ledgers
+from .once import Once
 from .paper import PAPER_COMMANDS
 from .saved import SAVED_COMMANDS
+
+if TYPE_CHECKING:
+    from .display import Stages
 
 __all__ = ["app"]
 
@@ -40,6 +47,9 @@ app = typer.Typer(
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+CHARGING, STORING, SAVING = "charging the ledger", "storing the release in the ledger", "saving the release"
+"""Stages of a release after which an interrupt leaves something behind."""
 
 
 class WeightChoice(StrEnum):
@@ -74,7 +84,10 @@ def guarded(command: F) -> F:
             _fail(str(error), 3)
         except CrowdgramError as error:
             _fail(str(error), 2)
-        except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
+        except KeyboardInterrupt as error:
+            _say(str(error) or "interrupted.", "yellow")
+            raise typer.Exit(130) from None
+        except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except Exception as error:  # noqa: BLE001 (its message may quote rows)
             _fail(
@@ -88,27 +101,26 @@ def guarded(command: F) -> F:
 @contextlib.contextmanager
 def warned() -> Iterator[None]:
     """Our own warnings become one line each on standard error."""
-    from .display import printable
-
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AccuracyWarning)
         yield
     for one in caught:
         if issubclass(one.category, AccuracyWarning):
-            Console(stderr=True, soft_wrap=True).print(
-                f"warning: {printable(str(one.message))}", style="yellow", markup=False, highlight=False
-            )
+            _say(f"warning: {one.message}", "yellow")
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def _fail(message: str, code: int) -> NoReturn:
+    _say(f"error: {message}", "red")
+    raise typer.Exit(code)
+
+
+def _say(message: str, style: str) -> None:
+    """One line on standard error."""
     from .display import printable
 
-    Console(stderr=True, soft_wrap=True).print(
-        f"error: {printable(message)}", style="red", markup=False, highlight=False
-    )
-    raise typer.Exit(code)
+    Console(stderr=True, soft_wrap=True).print(printable(message), style=style, markup=False, highlight=False)
 
 
 def _version(wanted: bool) -> None:
@@ -216,6 +228,7 @@ def release(
     ] = None,
     label: Annotated[str, typer.Option(help="What the release is for; shown in the ledger's history.")] = "",
     csv: Annotated[Path | None, typer.Option(help="Also write the distribution as CSV here.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what is at --output and --csv.")] = False,
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
 ) -> None:
     """Release a table's distribution over items."""
@@ -232,10 +245,12 @@ def release(
         *(domain or []),
         *(one.partition("=")[2] for one in domain or [] if "=" in one),
     ]
-    _check_target("--output", output, *inputs)
+    _check_target("--output", output, inputs, force=force)
     if csv is not None:
-        _check_target("--csv", csv, *inputs, str(output))
-    with Stages(Console(stderr=True)) as stages, warned():
+        if csv.resolve() == output.resolve():
+            raise InvalidArgument(f"--csv and --output are both {str(output)!r}. Give two names.")
+        _check_target("--csv", csv, inputs, force=force)
+    with Stages(Console(stderr=True)) as stages, _interruptible(stages, ledger), warned():
         made: releases.Release | releases.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
             opened,
             user=user,
@@ -260,13 +275,37 @@ def release(
             label=label,
             progress=stages,
         )
-        stages("saving the release")
+        stages(SAVING)
         ledgers.saved(made, output, ledger)
+        stages.written.append(output)
         if csv is not None:
             releases.write_csv(made, csv)
     console = Console()
     show(console, made, top)
     console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
+
+
+@contextlib.contextmanager
+def _interruptible(stages: Stages, ledger: Path | None) -> Iterator[None]:
+    """Ctrl-C says what it left: whether a file is there, and whether the ledger was charged."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        said = f"interrupted; {str(stages.written[0])!r} was written." if stages.written else ""
+        said = said or "interrupted; nothing was written."
+    else:
+        return
+    if ledger is not None and CHARGING in stages.passed:
+        where, last = str(ledger), stages.passed[-1]
+        if last == CHARGING:
+            said += f" The release may be charged already: see crowdgram ledger history {where!r}."
+        elif last in (STORING, SAVING):
+            said += (
+                f" The release is charged; if it was finished, it is kept: crowdgram ledger recover {where!r} -o FILE"
+            )
+        else:
+            said += f" The release stays charged, as rows may have been read: see crowdgram ledger history {where!r}."
+    raise KeyboardInterrupt(said)
 
 
 @app.command()
@@ -407,9 +446,15 @@ def audit(
 
 def _source(source: str, table: str | None, query: str | None) -> tuple[object, str | None]:
     """The source as the library takes it, and the path that must not be overwritten."""
-    from ..tables import Database, as_database
+    from ..tables import Database, as_database, is_address
 
     if table is not None or query is not None:
+        if not is_address(source) and as_database(source) is None:  # refuses addresses of an unknown kind
+            option = "--query" if table is None else "--table"
+            raise InvalidArgument(
+                f"{option} {query if table is None else table!r} is for databases, and TABLE {source!r} is none: that "
+                "is a DuckDB or SQLite file, or an address that starts with duckdb:, sqlite:, postgresql: or spark:."
+            )
         database: Database | None = Database(source, table, query)
     else:
         database = as_database(source)
@@ -443,8 +488,8 @@ def _domain(columns: Sequence[str | dict[str, str]], given: Sequence[str], colum
     return dict(parts)
 
 
-def _check_target(option: str, path: Path, *inputs: str | None) -> None:
-    """Refuse an output that cannot be written, or that would overwrite an input, before any budget is spent."""
+def _check_target(option: str, path: Path, inputs: Sequence[str | None], *, force: bool) -> None:
+    """Refuse, before any budget is spent, an output that cannot be written or that would overwrite something."""
     import glob
     import os
 
@@ -461,3 +506,13 @@ def _check_target(option: str, path: Path, *inputs: str | None) -> None:
         raise UnwritableTarget(
             f"{option} {str(path)!r}: the folder {str(folder)!r} is not there or cannot be written to."
         )
+    if path.exists() and not force:
+        raise UnwritableTarget(
+            f"{option} {str(path)!r} is there already, and a release that is overwritten was paid for in vain. Give "
+            "another name, or --force."
+        )
+
+
+for _group in (app, ledger_app, paper):
+    for _info in _group.registered_commands:
+        _info.cls = Once

@@ -31,7 +31,7 @@ def run(folder: Path, console: Console) -> None:
     console.print(
         f"A sample table of {SAMPLE.users} synthetic users is in {table}. To release it yourself:\n"
         f"  crowdgram release {table} --user user --item item --domain {domain} "
-        f"--epsilon 1 --delta 1e-6 -o {saved}\n",
+        f"--epsilon 1 --delta 1e-6 -o {folder / 'mine.json'}\n",
         markup=False,
         highlight=False,
         soft_wrap=True,

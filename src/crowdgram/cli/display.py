@@ -6,6 +6,7 @@ Stages speak of what is being done, never of sizes or times: both depend on the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -24,11 +25,16 @@ _MOST_GROUPS = 20
 
 
 class Stages:
-    """Shows each stage as it starts: a spinner on a terminal, plain lines elsewhere. On standard error."""
+    """Shows each stage as it starts: a spinner on a terminal, plain lines elsewhere. On standard error.
+
+    passed: the stages so far. written: the files that the command has written so far.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._status: Status | None = None
+        self.passed: list[str] = []
+        self.written: list[Path] = []
 
     def __enter__(self) -> Stages:
         if self._console.is_terminal:
@@ -37,6 +43,7 @@ class Stages:
         return self
 
     def __call__(self, stage: str) -> None:
+        self.passed.append(stage)
         if self._status is not None:
             self._status.update(stage)
         else:

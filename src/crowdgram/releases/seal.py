@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from ..errors import CrowdgramError, EngineFailure
+from ..interrupts import noted
 
 __all__ = ["sealed"]
 
@@ -21,7 +22,7 @@ def sealed(call: Callable[P, T]) -> Callable[P, T]:
     A traceback holds the variables of every frame that it passed, exact sums among them, and error reporters print
     them. So our errors start a new traceback here, with no cause and no context; an error that nobody foresaw, whose
     message may quote rows, becomes an `EngineFailure` that says its kind only. What a caller's own `progress` raises is
-    passed on as it is.
+    passed on as it is. Ctrl-C is a `KeyboardInterrupt`, whatever the engine made of it.
     """
 
     signature = inspect.signature(call)
@@ -29,30 +30,36 @@ def sealed(call: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         signature.bind(*args, **kwargs)  # an argument too many or too few is the caller's ordinary TypeError
-        callers: list[Exception] = []
+        callers: list[BaseException] = []
         progress: Any = kwargs.get("progress")
         if callable(progress):
 
             def watched(stage: str) -> None:
                 try:
                     progress(stage)
-                except Exception as error:
+                except BaseException as error:
                     callers.append(error)
                     raise
 
             kwargs["progress"] = watched
-        left: Exception
-        try:
-            return call(*args, **kwargs)
-        except (CrowdgramError, ImportError) as error:
-            left = error
-        except Exception as error:
-            if any(error is one for one in callers):
-                raise
-            left = EngineFailure(
-                f"an unexpected {type(error).__name__} stopped the release; its message is withheld because it may "
-                "quote rows. Nothing was released. Please report it."
-            )
+        left: BaseException
+        with noted() as raised:
+            try:
+                return call(*args, **kwargs)
+            except (CrowdgramError, ImportError) as error:
+                left = error
+            except Exception as error:
+                if any(error is one for one in callers):
+                    raise
+                left = EngineFailure(
+                    f"an unexpected {type(error).__name__} stopped the release; its message is withheld because it may "
+                    "quote rows. Nothing was released. Please report it."
+                )
+            except BaseException as error:
+                if any(error is one for one in callers):
+                    raise
+                left = error
+        left = raised[-1] if raised else left
         del args, kwargs  # the table itself, where it is a frame: it is the caller's, and in the caller's frames
         left.__cause__ = left.__context__ = left.__traceback__ = None
         raise left

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .counts import ROW_LIMIT, Counts, count_rows, known_counts, listed_rows, tally_rows
-from .databases import Database, as_database
+from .databases import Database, as_database, is_address
 from .distances import MAX_BITS, MAX_RADIUS, MAX_STRETCH, Centre, CentredSum, Distances, Norm, distances
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
 from .holdings import HeldItems, Holdings, held_items, holdings
@@ -41,6 +41,7 @@ __all__ = [
     "distances",
     "held_items",
     "holdings",
+    "is_address",
     "item_sets",
     "known_counts",
     "l1_sum",

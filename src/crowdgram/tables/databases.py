@@ -34,7 +34,7 @@ from .engine import DuckEngine, Engine, fresh_name
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Database", "as_database", "check_query", "open_database", "resolved_kind"]
+__all__ = ["Database", "as_database", "check_query", "is_address", "open_database", "resolved_kind"]
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class Database:
     query: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.address, str) or _kind(self.address) is None:
+        if not is_address(self.address):
             raise InvalidArgument(
                 "address needs to be a DuckDB or SQLite file, or to start with duckdb:, sqlite:, postgresql: or spark:."
             )
@@ -92,10 +92,22 @@ class Database:
         return repr(f"{parts.scheme}://{host}{parts.path}" if self.kind == "postgres" else f"{parts.scheme}:")
 
 
+def is_address(source: object) -> bool:
+    """Whether `source` is the address or the path of a database of a kind that we know."""
+    return isinstance(source, str) and _kind(source) is not None
+
+
 def as_database(source: object) -> Database | None:
     """`source` as a database, if it is the address of one."""
     if isinstance(source, Database):
         return source
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", source) if isinstance(source, str) else None
+    if scheme is not None and not is_address(source):
+        # Not the rest of it, which may hold a password.
+        raise InvalidArgument(
+            f"the table is an address that starts with {scheme[0]!r}: needs a path, or one that starts with duckdb:, "
+            "sqlite:, postgresql: or spark:."
+        )
     if isinstance(source, str) and (_kind(source) not in (None, "file") or _options(source)):
         return Database(source)
     if isinstance(source, (str, os.PathLike)) and _kind(os.fspath(source)) == "file":

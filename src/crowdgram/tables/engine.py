@@ -21,6 +21,7 @@ import ibis
 import pyarrow as pa
 
 from ..errors import CrowdgramError, EngineFailure
+from ..interrupts import noted
 from .scratch import make_scratch
 
 if TYPE_CHECKING:
@@ -33,16 +34,22 @@ T = TypeVar("T")
 _ANSI = "spark.sql.ansi.enabled"
 
 
-def shielded(stage: str, call: Callable[[], T]) -> T:
-    """Run `call`; an engine's error becomes an `EngineFailure` that names the stage and quotes nothing."""
-    try:
-        with _silent():
-            return call()
-    except (CrowdgramError, ImportError):
-        raise
-    except Exception:  # noqa: BLE001 (engines raise anything; message and type may depend on rows)
-        pass
+def shielded(stage: str, call: Callable[[], T], stop: Callable[[], object] | None = None) -> T:
+    """Run `call`; an engine's error becomes an `EngineFailure` that names the stage and quotes nothing.
+
+    Unless it was told to stop by a signal: then what the signal's handler raised. `stop` ends what the engine does.
+    """
+    with noted(stop) as raised:
+        try:
+            with _silent():
+                return call()
+        except (CrowdgramError, ImportError):
+            raise
+        except Exception:  # noqa: BLE001 (engines raise anything; message and type may depend on rows)
+            pass
     # Raised outside the handler, so that the original is not attached as the context either.
+    if raised:
+        raise raised[-1].with_traceback(None)
     raise EngineFailure(
         f"the engine failed while {stage}. Its own message is withheld because it may quote rows. "
         "Check that every file is whole and well formed, and that there is memory and disk space to work in."
@@ -102,14 +109,14 @@ class Engine:
     def keep(self, table: ir.Table, stage: str) -> ir.Table:
         """Compute `table` once and keep the result for later passes."""
         name = fresh_name()
-        shielded(stage, lambda: self._create(name, table))
+        shielded(stage, lambda: self._create(name, table), self._stop)
         self._kept.append(name)
         return shielded(stage, lambda: self._table(name))
 
     def upload(self, table: pa.Table, stage: str) -> ir.Table:
         """Put a small public table (the domain, a centre) beside the private one."""
         name = fresh_name()
-        shielded(stage, lambda: self._upload(name, table))
+        shielded(stage, lambda: self._upload(name, table), self._stop)
         self._kept.append(name)
         return shielded(stage, lambda: self._table(name))
 
@@ -122,7 +129,7 @@ class Engine:
 
     def fetch(self, table: ir.Table, stage: str) -> pa.Table:
         """Collect a result; callers fetch nothing larger than the domain, or than a tally by item and times."""
-        return shielded(stage, lambda: self.backend.to_pyarrow(table))
+        return shielded(stage, lambda: self.backend.to_pyarrow(table), self._stop)
 
     def on_close(self, act: Callable[[], None]) -> None:
         """Have `act` done at the end, after all else."""
@@ -142,6 +149,9 @@ class Engine:
             except Exception:  # noqa: BLE001
                 continue
         self._on_close.clear()
+
+    def _stop(self) -> None:
+        """End what the engine is doing for us, as soon as it can."""
 
     def _table(self, name: str) -> ir.Table:
         return self.backend.table(name)
@@ -189,6 +199,10 @@ class DuckEngine(Engine):
         self.backend.con.register(name, data)
         self._on_close.insert(0, lambda: self.backend.con.unregister(name))
         return self._table(name)
+
+    def _stop(self) -> None:
+        # Without it, what other threads have begun would go on to the end of the table.
+        self.backend.con.interrupt()
 
     def _create(self, name: str, table: ir.Table) -> None:
         # Ibis would create, insert and rename; in one statement DuckDB is a fifth faster.

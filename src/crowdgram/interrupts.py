@@ -1,0 +1,54 @@
+"""Ctrl-C, and other signals that end a program, while a library works that swallows them.
+
+A signal's handler runs in whatever Python code comes next, and what it raises (`KeyboardInterrupt`, `SystemExit`)
+passes through all of ours. But DuckDB asks for signals itself while it works, drops what the handler raised, and fails
+with an error of its own; so does Arrow with a stream of rows. `noted` keeps it, for the caller to raise.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["noted"]
+
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+
+
+@contextmanager
+def noted(stop: Callable[[], object] | None = None) -> Iterator[list[BaseException]]:
+    """A list of what handlers of signals raise meanwhile. The handlers stay as they are, and are put back at the end.
+
+    stop: called when one of them raises, to end what works. In another thread than the main one, to which no signal
+    comes, the list stays empty.
+    """
+    raised: list[BaseException] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield raised
+        return
+
+    def watched(handler: Callable[..., Any]) -> Callable[..., Any]:
+        def handle(*args: Any) -> Any:
+            try:
+                return handler(*args)
+            except BaseException as error:
+                raised.append(error)
+                if stop is not None:
+                    stop()
+                raise
+
+        return handle
+
+    found = {number: signal.getsignal(number) for number in _SIGNALS}
+    ours = {number: (handler, watched(handler)) for number, handler in found.items() if callable(handler)}
+    for number, (_, handle) in ours.items():
+        signal.signal(number, handle)
+    try:
+        yield raised
+    finally:
+        for number, (handler, handle) in ours.items():
+            if signal.getsignal(number) is handle:  # Spark, for one, sets its own when it starts
+                signal.signal(number, handler)

@@ -1,0 +1,123 @@
+"""Ctrl-C and other signals while a release works: the program ends as it was told to, and says what it leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import crowdgram
+import crowdgram.cli
+from crowdgram.interrupts import noted
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs the signals of POSIX")
+
+SCRIPT = Path(sys.executable).with_name("crowdgram")
+ENDLESS = "select range % 1000 as user, 'a' as item from range(1000000000000)"
+
+LOOP = """
+import os, signal, sys
+import ibis
+import crowdgram
+
+connection = ibis.duckdb.connect()
+connection.raw_sql("create view endless as " + sys.argv[1])
+table = connection.table("endless")
+
+def stage(name):
+    if name.startswith("counting"):
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+
+signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+handler = signal.getsignal(signal.SIGINT)
+for _ in range(2):
+    try:
+        crowdgram.release(table, user="user", item="item", domain=["a"], epsilon=1.0, progress=stage)
+    except crowdgram.CrowdgramError as error:
+        print("swallowed", error)
+    except KeyboardInterrupt as error:
+        print("interrupted", error.__context__, error.__cause__, error.__traceback__.tb_next.tb_next)
+        print(signal.getsignal(signal.SIGINT) is handler)
+"""
+
+
+def test_ctrl_c_in_the_engine_is_a_keyboard_interrupt():
+    """Also where errors of ours are caught, twice in one process, and with no frame that could show sums."""
+    done = subprocess.run([sys.executable, "-c", LOOP, ENDLESS], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "interrupted None None None\nTrue\n" * 2
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a table that never ends, and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("slow.duckdb") as connection:
+        connection.execute(f"create view slow as {ENDLESS}")
+    Path("items.txt").write_text("a\nb\n")
+    crowdgram.Ledger.create("budget.ledger", 2.0)
+    return tmp_path
+
+
+def told(number, when, *more):
+    """The exit code and the lines of a release that gets a signal when a stage begins."""
+    columns = ["--user", "user", "--item", "item", "--domain", "items.txt", "--epsilon", "1", "-o", "r.json"]
+    command = [SCRIPT, "release", "slow.duckdb", "--table", "slow", *columns, *more]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        watchdog = threading.Timer(90, process.kill)
+        watchdog.start()
+        lines = []
+        for line in process.stderr:
+            lines.append(line.rstrip())
+            if when in line:
+                threading.Timer(0.7, process.send_signal, [number]).start()
+        code = process.wait()
+        watchdog.cancel()
+        return code, lines
+
+
+def test_ctrl_c_ends_the_command_with_130_and_says_what_is_charged(folder):
+    code, lines = told(signal.SIGINT, "counting rows", "--ledger", "budget.ledger")
+    assert code == 130
+    assert lines[-1] == (
+        "interrupted; nothing was written. The release stays charged, as rows may have been read: see crowdgram ledger "
+        "history 'budget.ledger'."
+    )
+    assert all(line.startswith("crowdgram: ") for line in lines[:-1])
+    assert [entry.finished for entry in crowdgram.Ledger.open("budget.ledger").history()] == [False]
+    assert not Path("r.json").exists()
+
+
+def test_a_request_to_end_ends_the_command_in_the_engine_too(folder):
+    assert told(signal.SIGTERM, "counting rows")[0] == 128 + signal.SIGTERM
+
+
+def test_ctrl_c_while_modules_are_imported(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(crowdgram.cli, "_run", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        crowdgram.cli.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "interrupted; nothing was written.\n"
+
+
+def test_handlers_stay_and_other_threads_are_left_alone():
+    seen = []
+
+    def in_a_thread():
+        with noted() as raised:
+            seen.append(raised)
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=in_a_thread)
+    thread.start()
+    thread.join()
+    assert seen == [[]]
+    assert signal.getsignal(signal.SIGINT) is before
