@@ -49,7 +49,9 @@ for _ in range(2):
 
 def test_ctrl_c_in_the_engine_is_a_keyboard_interrupt():
     """Also where errors of ours are caught, twice in one process, and with no frame that could show sums."""
-    done = subprocess.run([sys.executable, "-c", LOOP, ENDLESS], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LOOP, ENDLESS], capture_output=True, text=True, timeout=120, check=True
+    )
     assert done.stdout == "interrupted None None None\nTrue\n" * 2
 
 

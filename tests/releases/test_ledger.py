@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ibis
 import pytest
 
 import crowdgram
@@ -199,6 +200,16 @@ class TestNothingIsCharged:
         with pytest.raises(InvalidArgument, match="label"):
             release(label="weekly")
         assert stages == []
+
+
+def test_a_table_that_is_gone_charges_nothing(ledger):
+    backend = ibis.duckdb.connect()
+    backend.raw_sql("create table visits as select 1 as user, 'a' as item")
+    table = backend.table("visits")
+    backend.raw_sql("drop table visits")
+    with pytest.raises(EngineFailure, match="opening the table"):
+        crowdgram.release(table, user="user", item="item", domain=["a"], epsilon=0.1, ledger=ledger)
+    assert ledger.history() == []
 
 
 def test_a_release_that_fails_on_the_way_stays_charged(ledger, monkeypatch):

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import uuid
 
+import ibis.expr.datatypes as dt
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -29,6 +30,51 @@ def counted(source, domain, user="u", item="i", **more):
             found = read_joint_domain(domain, rows.item_types, rows.names)
         cells = engine.fetch(count_rows(rows, found).cells, "testing")
     return sorted(zip(*(cells[name].to_pylist() for name in ("user", "idx", "n")), strict=True))
+
+
+# --- names that are not there
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"user": "usr"}, "user='usr': column 'usr' is not in the table"),
+        ({"item": "produkt"}, "item='produkt'.*Did you mean 'product'"),
+        ({"by": "regoin"}, "by='regoin'.*Did you mean 'region'"),
+        ({"count": "m"}, "count='m'"),
+        ({"where": "regn = 'north'"}, "where=\"regn = 'north'\".*'regn'.*Did you mean 'region'"),
+        ({"where": 'region = "north"'}, "for text use single quotes: 'north'"),
+        ({"item": "hour(ts)"}, "--item NAME=EXPRESSION"),
+        ({"item": {"h": "hour(tz)"}}, "item 'h'='hour\\(tz\\)'.*'tz'"),
+        ({"where": lambda t: t.regn == "north"}, "where: the table has no column 'regn'"),
+        ({"where": lambda t: t["regn"] == "north"}, "where: the table has no column 'regn'"),
+        ({"item": "price"}, "needs integers, strings, dates, timestamps, booleans or UUIDs"),
+        ({"user": "price"}, "needs integers, strings, dates, booleans or UUIDs"),
+    ],
+)
+def test_an_error_names_the_argument_and_what_comes_close(more, says):
+    table = pa.table(
+        {"user": [1], "product": ["x"], "region": ["north"], "ts": [datetime.datetime(2024, 1, 1)], "price": [1.5]}
+    )
+    with pytest.raises(CrowdgramError, match=says) as caught:
+        open_rows(table, **{"user": "user", "item": "product", **more})
+    assert type(caught.value) in (InvalidTable, InvalidArgument)
+
+
+def test_a_header_line_that_may_be_a_row_is_not_quoted(tmp_path):
+    (tmp_path / "t.csv").write_text(f"{SECRET},x\n1,y\n")
+    for more in (
+        {"user": SECRET[:-1], "item": "x"},
+        {"user": "x", "item": "x2", "where": lambda t: t[SECRET[:-1]] == 1},
+    ):
+        with pytest.raises(CrowdgramError) as caught:
+            open_rows(tmp_path / "t.csv", **more)
+        assert SECRET not in str(caught.value)
+
+
+def test_repeated_groups_are_called_groups():
+    with pytest.raises(InvalidDomain, match="groups need to be distinct"):
+        read_domain(["a", "a"], dt.string, role="groups")
 
 
 # --- counted rows
@@ -56,10 +102,12 @@ def test_counts_without_sign(kind):
 
 def test_counts_in_text_files(tmp_path):
     """Text has no types: what is not written as a whole number counts for nothing, and nothing fails."""
-    values = ["2", " 3 ", "+4", "", "-1", "1.5", "1e3", "x", SECRET, "0", "9" * 29, "007"]
+    values = ["2", " 3 ", "+4", "", "-1", "1.5", "1e3", "x", SECRET, "0", "9" * 29, "007", "3.0", "+4.000", "3.", ".0"]
+    values += ["3.01", "0.0", "9" * 29 + ".0", "1.0.0", "-3.0"]
     lines = "".join(f"u{k:02},x,{value}\n" for k, value in enumerate(values))
     (tmp_path / "t.csv").write_text("u,i,n\n" + lines)
     found = [("u00", 0, 2), ("u01", 0, 3), ("u02", 0, 4), ("u10", 0, counts.ROW_LIMIT), ("u11", 0, 7)]
+    found += [("u12", 0, 3), ("u13", 0, 4), ("u18", 0, counts.ROW_LIMIT)]
     assert counted(tmp_path / "t.csv", ["x"], count="n") == found
     (tmp_path / "t.jsonl").write_text(
         '{"u": "a", "i": "x", "n": 5}\n{"u": "b", "i": "x", "n": 1.5}\n{"u": "c", "i": "x"}\n'
@@ -206,7 +254,7 @@ def test_joint_domains_that_cannot_serve(domain, words):
         ({"item": "c", "count": "u"}, "count"),
         ({"item": "c", "count": ""}, "count"),
         ({"item": "c", "count": 3}, "count"),
-        ({"item": "c", "by": "c"}, "more than once"),
+        ({"item": "c", "by": "c"}, "by and item are both 'c'"),
         ({"item": "c", "by": "u"}, "'u'"),
         ({"item": "c", "by": ["p", "c"]}, "one column"),
         ({"item": "c", "by": 4}, "by="),

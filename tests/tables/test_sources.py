@@ -153,6 +153,12 @@ SOURCES = {
     "arrow dataset": lambda folder: pa.dataset.dataset(arrow()),
     "duckdb relation": duckdb_relation,
     "ibis table": ibis_table,
+    "list of csv": lambda folder: [write_several_csv(folder).replace("*", str(part)) for part in range(3)],
+    "list of globs": lambda folder: [write_several_csv(folder).replace("*", part) for part in ("[01]", "2")],
+    "ibis memtable of pandas": lambda folder: ibis.memtable(arrow().to_pandas()),
+    "ibis memtable of arrow": lambda folder: ibis.memtable(arrow()),
+    "ibis memtable, filtered": lambda folder: ibis.memtable(arrow()).filter(ibis._.extra >= 0),
+    "ibis memtable, mutated": lambda folder: ibis.memtable(arrow().to_pandas()).mutate(extra=ibis._.extra + 1),
     "ibis expression": lambda folder: (lambda t: t.filter(t.extra >= 0))(ibis_table(folder)),
 }
 
@@ -478,6 +484,43 @@ def test_parquet_files_must_agree_on_types(tmp_path):
             pa.table({"who": pa.array([1, 2], kind), "what": ["i1", "i2"]}), tmp_path / f"{name}.parquet"
         )
     fails(InvalidTable, str(tmp_path / "*.parquet"), "b.parquet", "'who'", "type")
+
+
+def test_parquet_files_that_lack_a_column(tmp_path):
+    for name, columns in (("a", ["who", "what"]), ("b", ["who"])):
+        pa.parquet.write_table(arrow().select(columns), tmp_path / f"{name}.parquet")
+    fails(InvalidTable, str(tmp_path / "*.parquet"), "b.parquet", "no column 'what'")
+
+
+def test_lists_of_files_that_do_not_go_together(tmp_path):
+    one, other = write_csv(tmp_path), write_parquet(tmp_path)
+    fails(UnreadableSource, [one, other], "two kinds")
+    fails(UnreadableSource, [one, write_tsv(tmp_path)], "two kinds")
+    fails(UnreadableSource, [one, str(one)], "more than once")
+    fails(UnreadableSource, [one, tmp_path / "none.csv"], "no such file")
+    fails(InvalidArgument, [], "list")
+    fails(InvalidArgument, [one, 3], "list")
+
+
+def test_a_large_memtable():
+    """Above what an engine would take in one batch."""
+    users, items = list(range(70_000)), ["a", "b"] * 35_000
+    table = ibis.memtable(pd.DataFrame({"who": users, "what": items}))
+    assert len(counted(table, domain=["a", "b"])) == 70_000
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_memtable_beside_a_spark_table(spark):
+    spark.createDataFrame(ROWS, "who string, what string").createOrReplaceTempView("crowdgram_test_rows")
+    names = ibis.memtable({"what": DOMAIN})
+    assert counted(ibis.pyspark.connect(spark).table("crowdgram_test_rows").semi_join(names, "what")) == expected()
+
+
+def test_what_cannot_be_found_fails_while_the_table_is_opened():
+    table = ibis_table(None)
+    ibis.get_backend(table).raw_sql("drop table visits")
+    fails(EngineFailure, table, "opening the table")
 
 
 def test_queries_of_the_user_that_fail_quote_nothing():

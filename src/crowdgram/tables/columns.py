@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from ..errors import InvalidTable
 
-__all__ = ["check_columns", "listed"]
+__all__ = ["MissingColumn", "check_columns", "listed"]
+
+
+class MissingColumn(InvalidTable):
+    """A column is not there. Whoever knows which argument asked for it says so (`rows.open_rows`)."""
+
+    def __init__(self, column: str, message: str) -> None:
+        super().__init__(message)
+        self.column = column
 
 
 def check_columns(available: Sequence[object], wanted: Sequence[str] | None, text: str | None = None) -> None:
@@ -30,10 +39,11 @@ def check_columns(available: Sequence[object], wanted: Sequence[str] | None, tex
                 if text.lower().removesuffix(".gz").endswith(("json", "jsonl"))
                 else "its header line"
             )
-            raise InvalidTable(f"column {name!r} is not in {text!r}. Check {kind}: names need to match exactly.")
+            raise MissingColumn(name, f"column {name!r} is not in {text!r}. Check {kind}: names need to match exactly.")
         if name not in available:
+            alike += get_close_matches(name, [str(other) for other in available], 1)
             hint = f" Did you mean {alike[0]!r}? Names need to match exactly." if alike else ""
-            raise InvalidTable(f"column {name!r} is not in the table, which has {listed(available)}.{hint}")
+            raise MissingColumn(name, f"column {name!r} is not in the table, which has {listed(available)}.{hint}")
 
 
 def listed(names: Sequence[object], most: int = 20) -> str:

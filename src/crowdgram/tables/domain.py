@@ -122,11 +122,14 @@ def _as_tuple(item: Item) -> tuple[Value, ...]:
 
 def _check_distinct(values: Sequence[Item], role: str) -> None:
     if not values:
-        raise InvalidDomain(f"{role} is empty: it needs at least one item.")
+        raise InvalidDomain(f"{role} is empty: it needs at least one {'group' if role == 'groups' else 'item'}.")
     if len(set(values)) < len(values):
         seen: set[Item] = set()
         repeated = next(v for v in values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
-        raise InvalidDomain(f"{role} holds {repeated!r} more than once: items need to be distinct. Remove the repeats.")
+        what = "groups" if role == "groups" else "items"
+        raise InvalidDomain(
+            f"{role} holds {repeated!r} more than once: {what} need to be distinct. Remove the repeats."
+        )
 
 
 def _joint_values(domain: object, names: Sequence[str], role: str) -> Iterable[Sequence[Any]]:

@@ -131,6 +131,13 @@ class Engine:
         """Collect a result; callers fetch nothing larger than the domain, or than a tally by item and times."""
         return shielded(stage, lambda: self.backend.to_pyarrow(table), self._stop)
 
+    def check(self, table: ir.Table, stage: str) -> None:
+        """Have the engine plan how it would compute `table`, by the schema alone: no row is read.
+
+        What it cannot find or bind fails here, before a release is paid for.
+        """
+        shielded(stage, lambda: self._plan(table), self._stop)
+
     def on_close(self, act: Callable[[], None]) -> None:
         """Have `act` done at the end, after all else."""
         self._on_close.append(act)
@@ -155,6 +162,14 @@ class Engine:
 
     def _table(self, name: str) -> ir.Table:
         return self.backend.table(name)
+
+    def _sql(self, table: ir.Table) -> str:
+        """The SQL of a table whose memtables, if it has any, the engine then knows."""
+        self.backend._register_in_memory_tables(table)
+        return str(self.backend.compile(table))
+
+    def _plan(self, table: ir.Table) -> None:
+        self._sql(table)
 
     def _create(self, name: str, table: ir.Table) -> None:
         self.backend.create_table(name, table, temp=True)
@@ -206,7 +221,10 @@ class DuckEngine(Engine):
 
     def _create(self, name: str, table: ir.Table) -> None:
         # Ibis would create, insert and rename; in one statement DuckDB is a fifth faster.
-        self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS {self.backend.compile(table)}')
+        self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS {self._sql(table)}')
+
+    def _plan(self, table: ir.Table) -> None:
+        self.backend.con.execute(f"EXPLAIN {self._sql(table)}")
 
     def _upload(self, name: str, table: pa.Table) -> None:
         source = fresh_name()
@@ -232,7 +250,10 @@ class SparkEngine(Engine):
         self._frames: dict[str, Any] = {}
 
     def _create(self, name: str, table: ir.Table) -> None:
-        self._hold(name, self._session.sql(self.backend.compile(table)))
+        self._hold(name, self._session.sql(self._sql(table)))
+
+    def _plan(self, table: ir.Table) -> None:
+        self._session.sql(self._sql(table))
 
     def _upload(self, name: str, table: pa.Table) -> None:
         self._hold(name, self._session.createDataFrame(table.to_pandas()))

@@ -77,6 +77,11 @@ def evaluate(expression: object, table: ir.Table, role: str) -> Any:
             value = expression(table)
     except Exception as error:  # noqa: BLE001 (whatever the caller's function does)
         # Not its words: they may list the columns, and in a text file without a header line those are the first row.
+        # But a name that the caller's own code asked for, and that is none of them.
+        asked = re.search(r"(?:attribute|[Cc]olumn) '([^']+)'", str(error))
+        missing = asked is not None and isinstance(error, AttributeError | ibis.common.exceptions.IbisError)
+        if asked is not None and missing and asked[1] not in table.columns:
+            raise InvalidArgument(f"{role}: the table has no column {asked[1]!r}. Check the name.") from None
         raise InvalidArgument(
             f"{role} cannot be built of the table's columns ({type(error).__name__}). Check names and types."
         ) from None

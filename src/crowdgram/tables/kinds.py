@@ -58,7 +58,7 @@ def check_column(role: Literal["user", "item", "by"], column: str, dtype: dt.Dat
     kind = kind_of(dtype)
     if kind is not None and not (role == "user" and kind == "timestamp"):
         return
-    allowed = "integers, strings, dates, booleans or UUIDs"
+    allowed = f"integers, strings, dates, {'' if role == 'user' else 'timestamps, '}booleans or UUIDs"
     hint = ""
     if dtype.is_floating():
         hint = " (pandas turns integers with missing values into floats: use astype('Int64'))"

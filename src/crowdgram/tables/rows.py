@@ -8,6 +8,7 @@ at a time, and the user column is taken as it is: so the rows of one user still 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import ibis
 
 from ..errors import InvalidArgument, InvalidTable
+from .columns import MissingColumn, check_columns
 from .engine import Engine
 from .expressions import columns_of, evaluate, parse
 from .kinds import check_column, key
@@ -90,7 +92,7 @@ def open_rows(
     names = [name for name, _ in chosen]
     _check_names(user, names, count, grouped=by is not None)
     wanted = _wanted(user, chosen, count, where)
-    engine, table = open_source(source, wanted, user)
+    engine, table = _opened(source, wanted, user, chosen, by, count, where)
     try:
         schema = table.schema()
         check_column("user", user, schema[user])
@@ -106,10 +108,56 @@ def open_rows(
             selected["n"] = _count(table[count], count, is_text(source))
         if where is not None:
             table, selected = _kept(table, where, selected)
-        return Rows(engine, table.select(**selected), tuple(names), types)
+        rows = Rows(engine, table.select(**selected), tuple(names), types)
+        engine.check(rows.table, "opening the table")
+        return rows
     except BaseException:
         engine.close()
         raise
+
+
+def _opened(
+    source: object,
+    wanted: list[str] | None,
+    user: str,
+    chosen: list[tuple[str, object]],
+    by: object,
+    count: str | None,
+    where: object,
+) -> tuple[Engine, ir.Table]:
+    """Open the source; where a column is missing, say which argument asked for it."""
+    plain = [name for name, expression in chosen if expression is None]
+    try:
+        engine, table = open_source(source, wanted, user)
+        if wanted is None:  # all columns: those that are named may not be among them
+            named = [user, *plain, *([count] if count else [])]
+            try:
+                check_columns(list(table.columns), named, "the file" if is_text(source) else None)
+            except BaseException:
+                engine.close()
+                raise
+        return engine, table
+    except MissingColumn as error:
+        column, said = error.column, str(error)
+    asked, hint = "", ""
+    if column in (user, count):
+        asked = f"{'user' if column == user else 'count'}={column!r}"
+    elif column in plain:
+        role = "by" if by is not None and chosen[0] == (column, None) else "item"
+        asked = f"{role}={column!r}"
+        if re.search(r"[(|+*/]", column):
+            hint = (
+                f" An expression needs a name: {{'name': {column!r}}}, or on the command line --{role} NAME=EXPRESSION."
+            )
+    else:
+        texts = [("where", where), *((f"item {name!r}", expression) for name, expression in chosen)]
+        for role, text in texts:
+            if isinstance(text, str) and column in columns_of(parse(text, role)):
+                asked = f"{role}={text!r}"
+                if f'"{column}"' in text:
+                    hint = f" Double quotes are for names of columns; for text use single quotes: '{column}'."
+                break
+    raise InvalidTable(f"{asked}: {said}{hint}" if asked else f"{said}{hint}")
 
 
 def _kept(table: ir.Table, where: object, selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:
@@ -130,7 +178,9 @@ def _count(column: Any, name: str, text: bool) -> Any:
     """
     dtype = column.type()
     if text and dtype.is_string():
-        digits = ibis.ifelse(column.re_search(r"^\s*\+?[0-9]{1,30}\s*$"), column.strip(), ibis.null("string"))
+        # "3.0" is how pandas writes a 3 where another count is missing.
+        whole_number = column.re_search(r"^\s*\+?[0-9]{1,30}(\.0{1,30})?\s*$")
+        digits = ibis.ifelse(whole_number, column.strip(), ibis.null("string"))
         column = digits.try_cast("float64")  # exact below 2^53, and whatever is above COUNT_LIMIT is cut to it
     elif not (dtype.is_integer() or (dtype.is_decimal() and dtype.scale == 0)):
         hint = (
@@ -184,6 +234,8 @@ def _check_names(user: str, names: list[str], count: str | None, *, grouped: boo
             raise InvalidArgument(f"user and {what} are both {user!r}: they need to be two different columns.")
         if name == count:
             raise InvalidArgument(f"count and {what} are both {name!r}: they need to be two different columns.")
+        if name in names[:place] and grouped and name == names[0]:
+            raise InvalidArgument(f"by and item are both {name!r}: they need to be two different columns.")
         if name in names[:place]:
             raise InvalidArgument(f"the item column {name!r} is given more than once. Give each column once.")
         if len(names) > 1 and name in _RESERVED:

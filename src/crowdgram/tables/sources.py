@@ -43,16 +43,17 @@ SUFFIXES = CSV_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
 def open_source(source: object, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
     """An engine and a table that has at least `columns`; None asks for all of them. No row is read.
 
-    `source`: a path or glob of CSV, Parquet or JSON files; a database; a pandas, polars, pyarrow, DuckDB, Spark or
-    Ibis table. `user`: the user column. The caller closes the engine.
+    `source`: a path or glob of CSV, Parquet or JSON files, or a list of these; a database; a pandas, polars, pyarrow,
+    DuckDB, Spark or Ibis table. `user`: the user column. The caller closes the engine.
     """
     database = as_database(source)
     if database is not None:
         if database.kind == "spark":
             return _open_spark_table(database, columns, user)
         return open_database(database, columns, user)
-    if isinstance(source, (str, os.PathLike)):
-        return _open_files(os.fspath(source), columns)
+    paths = _paths(source)
+    if paths is not None:
+        return _open_files(paths, columns)
     module, kind = type(source).__module__.split(".")[0], type(source).__name__
     if module == "ibis":
         if not isinstance(source, ibis.Table):
@@ -107,12 +108,21 @@ def is_text(source: object) -> bool:
     database = as_database(source)
     if database is not None:
         return resolved_kind(database) == "sqlite"
-    return isinstance(source, (str, os.PathLike)) and os.fspath(source).lower().endswith(CSV_SUFFIXES + JSON_SUFFIXES)
+    paths = _paths(source)
+    return paths is not None and all(path.lower().endswith(CSV_SUFFIXES + JSON_SUFFIXES) for path in paths)
+
+
+def _paths(source: object) -> list[str] | None:
+    """The path, or the list of paths, that a source is; None for any other."""
+    given: Any = source if isinstance(source, (list, tuple)) else [source]
+    if not given or not all(isinstance(one, (str, os.PathLike)) for one in given):
+        return None
+    return [os.fspath(one) for one in given]
 
 
 def read_columns(path: str | os.PathLike[str], columns: Sequence[str]) -> list[tuple[Any, ...]]:
     """The values of several columns of a *public* file (a joint domain), row by row."""
-    engine, table = _open_files(os.fspath(path), columns, public=True)
+    engine, table = _open_files([os.fspath(path)], columns, public=True)
     with engine:
         values = engine.fetch(table.select(*columns), "reading the domain")
     return list(zip(*(values.column(name).to_pylist() for name in columns), strict=True))
@@ -127,7 +137,7 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
 
     `column=None`: the column named `preferred` if there is one, else the only column.
     """
-    engine, table = _open_files(os.fspath(path), () if column is None else (column,), public=True)
+    engine, table = _open_files([os.fspath(path)], () if column is None else (column,), public=True)
     with engine:
         names = list(table.columns)
         if column is None:
@@ -244,16 +254,40 @@ def _open_spark_table(database: Database, columns: Sequence[str] | None, user: s
     return engine, table
 
 
-def _open_files(path: str, columns: Sequence[str] | None, *, public: bool = False) -> tuple[Engine, ir.Table]:
+def _open_files(
+    given: Sequence[str], columns: Sequence[str] | None, *, public: bool = False
+) -> tuple[Engine, ir.Table]:
+    """One table of all files: paths and globs, of one kind."""
+    suffixes = [_suffix(path) for path in given]
+    kinds = [next(kind for kind in (CSV_SUFFIXES, JSON_SUFFIXES, PARQUET_SUFFIXES) if one in kind) for one in suffixes]
+    for path, kind, suffix in zip(given, kinds, suffixes, strict=True):
+        if kind is not kinds[0] or (".tsv" in suffix) != (".tsv" in suffixes[0]):
+            raise UnreadableSource(f"{path!r} and {given[0]!r} are of two kinds: all files need to be of one.")
+    paths = [path for one, suffix in zip(given, suffixes, strict=True) for path in _found(one, suffix)]
+    if len(set(paths)) < len(paths):
+        again = next(path for place, path in enumerate(paths) if path in paths[:place])
+        raise UnreadableSource(f"{again!r} is listed more than once, so its rows would be. List it once.")
+    engine = DuckEngine.embedded()
+    try:
+        return engine, _scan(engine, paths, suffixes[0], columns, public)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _suffix(path: str) -> str:
     suffix = next((s for s in sorted(SUFFIXES, key=len, reverse=True) if path.lower().endswith(s)), None)
-    if suffix is None:
-        if os.path.isdir(path):
-            raise UnreadableSource(
-                f"{path!r} is a folder. Give a glob of its files, such as {path.rstrip('/') + '/*.parquet'!r}."
-            )
+    if suffix is not None:
+        return suffix
+    if os.path.isdir(path):
         raise UnreadableSource(
-            f"{path!r}: unknown kind of file; needs a name that ends in one of {', '.join(SUFFIXES)}."
+            f"{path!r} is a folder. Give a glob of its files, such as {path.rstrip('/') + '/*.parquet'!r}."
         )
+    raise UnreadableSource(f"{path!r}: unknown kind of file; needs a name that ends in one of {', '.join(SUFFIXES)}.")
+
+
+def _found(path: str, suffix: str) -> list[str]:
+    """The files that a path or glob stands for, in order."""
     paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
     if not paths:
         raise UnreadableSource(f"{path!r}: no such file, and no file matches it as a glob. Check the path.")
@@ -264,12 +298,7 @@ def _open_files(path: str, columns: Sequence[str] | None, *, public: bool = Fals
             )
         if not os.path.isfile(one) or not os.access(one, os.R_OK):
             raise UnreadableSource(f"{one!r} is not a file that can be read. Check the path and its permissions.")
-    engine = DuckEngine.embedded()
-    try:
-        return engine, _scan(engine, paths, suffix, columns, public)
-    except BaseException:
-        engine.close()
-        raise
+    return paths
 
 
 def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[str] | None, public: bool) -> ir.Table:
@@ -328,7 +357,9 @@ def _check_same_types(paths: list[str], columns: Sequence[str]) -> None:
     schemas = [_readable([path], "Parquet", partial(parquet.read_schema, path)) for path in paths]
     for name in columns:
         for path, schema in zip(paths, schemas, strict=True):
-            if name not in schema.names or schema.field(name).type != schemas[0].field(name).type:
+            if name not in schema.names:
+                raise InvalidTable(f"{path!r} has no column {name!r}, which {paths[0]!r} has: all files need it.")
+            if schema.field(name).type != schemas[0].field(name).type:
                 raise InvalidTable(
                     f"{path!r} has column {name!r} in another type than {paths[0]!r}: they need one type."
                 )
