@@ -12,6 +12,7 @@ WORKERS ?= 2
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c '' || { echo "$(PYTHON) cannot be run. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
 		{ echo "crowdgram needs Python 3.11, 3.12 or 3.13; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)

@@ -5,6 +5,7 @@ figure that depends on the private table.
 
     CrowdgramError
     ├── InvalidArgument (ValueError)       a parameter is out of range or contradicts another
+    │   └── UnknownItem (KeyError)         an item or a group is not in the release
     ├── InvalidTable (ValueError)          a column is missing or has a type that cannot serve
     ├── InvalidDomain (ValueError)         the list of items is empty, repeated or of the wrong type
     ├── UnreadableSource (OSError)         a file or object cannot be read as a table
@@ -16,6 +17,7 @@ figure that depends on the private table.
     └── PrivacyViolation (RuntimeError)    the recorded events exceed the promise: a bug, nothing is returned
 
     AccuracyWarning (UserWarning)          a bound on the error does not apply; privacy holds all the same
+    PrivacyWarning (UserWarning)           what is asked for promises little
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ __all__ = [
     "LedgerFailure",
     "MissingDependency",
     "PrivacyViolation",
+    "PrivacyWarning",
+    "UnknownItem",
     "UnreadableSource",
     "UnwritableTarget",
 ]
@@ -42,6 +46,12 @@ class CrowdgramError(Exception):
 
 class InvalidArgument(CrowdgramError, ValueError):
     """A parameter is out of range or contradicts another."""
+
+
+class UnknownItem(InvalidArgument, KeyError):
+    """An item or a group is not in the release."""
+
+    __str__ = Exception.__str__  # a KeyError would show the quoted repr of its message
 
 
 class InvalidTable(CrowdgramError, ValueError):
@@ -82,3 +92,7 @@ class PrivacyViolation(CrowdgramError, RuntimeError):
 
 class AccuracyWarning(UserWarning):
     """A bound on the error does not apply; privacy holds all the same. Depends on public and noisy values only."""
+
+
+class PrivacyWarning(UserWarning):
+    """What is asked for promises little. Depends on public arguments only."""

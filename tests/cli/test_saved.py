@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet
@@ -41,13 +43,15 @@ def folder(tmp_path, monkeypatch):
 def test_compare_two(folder):
     result = run("compare", "one.json", "two.json", "--top", 2)
     assert result.exit_code == 0, result.output
-    found = re.search(r"first and second are (\S+) apart in l1 \(95% interval (\S+) to (\S+)\)", words(result.stdout))
+    found = re.search(
+        r"one.json and two.json are (\S+) apart in l1 \(95% interval (\S+) to (\S+)\)", words(result.stdout)
+    )
     value, low, high = map(float, found.groups())
     assert value == pytest.approx(0.4, abs=0.002)
     assert low < 0.4 < high
     lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
     assert lines[-2][:4] in (["a", "0.50000", "0.30000", "+0.20000"], ["c", "0.20000", "0.40000", "-0.20000"])
-    assert lines[1][:4] == ["item", "first", "second", "difference"]
+    assert lines[1][:4] == ["item", "one.json", "two.json", "difference"]
     assert len(lines) == 4
     assert re.search(
         r"0\.(200|199)\d apart in tv", words(run("compare", "one.json", "two.json", "--kind", "tv", "--top", 0).stdout)
@@ -60,6 +64,61 @@ def test_compare_groups(folder):
     assert "\x1b[2J" not in result.stdout  # a name cannot steer the terminal
     assert re.search(r"DE FR\\x1b\[2J 0\.(80|79)", words(result.stdout))
     assert "apart in l1" in words(result.stdout)
+
+
+def test_compare_two_by_groups(folder):
+    """For each group that both have, the one that moved most first; and then its items."""
+    cells = [(group, page) for group in ("DE", "IT", "FR\x1b[2J") for page in "ab"]
+    moved = made(np.array([0.3, 0.1, 0.1, 0.1, 0.1, 0.3]), np.full(6, 1e-3), cells, ("country", "page"))
+    GroupedRelease(moved).save("later.json")
+    result = run("compare", "groups.json", "later.json", "--top", 1)
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [line[0] for line in lines[:3]] == ["country", "FR\\x1b[2J", "DE"]
+    assert float(lines[1][1]) == pytest.approx(0.3, abs=0.02)
+    assert float(lines[2][1]) == pytest.approx(0.1, abs=0.02)
+    assert "only in later.json: IT" in result.stdout
+    assert "FR\\x1b[2J in groups.json and FR\\x1b[2J in later.json are" in words(result.stdout)
+
+
+def test_compare_says_what_counts_as_other(folder):
+    rest = Other("other")
+    for name, items in (("p", ["a", "b", rest]), ("q", ["a", "z", rest])):
+        made(np.array([0.5, 0.3, 0.2]), np.full(3, 1e-3), items, ("item",)).save(f"{name}.json")
+    said = words(run("compare", "p.json", "q.json").stdout)
+    assert "Items that only p.json lists, 0.3000 of it, count as all others here." in said
+    assert "only q.json lists, 0.3000" in said
+    assert "count as all others" not in words(run("compare", "one.json", "two.json").stdout)
+
+
+def test_what_fails_on_a_saved_release_is_shown(folder, monkeypatch):
+    def broken(*_):
+        raise ValueError("of public content")
+
+    monkeypatch.setattr("crowdgram.releases.load", broken)
+    result = run("compare", "one.json", "two.json")
+    assert result.exit_code == 1
+    assert "unexpected ValueError: of public content." in words(result.stderr)
+
+
+def test_groups_are_shown_in_their_order_and_numbers_in_words(folder):
+    cells = [(group, page) for group in ("small", "large") for page in "abc"]
+    joint = made(np.array([0.1, 0.05, 0.05, 0.5, 0.2, 0.1]), np.full(6, 1e-3), cells, ("size", "page"))
+    GroupedRelease(joint).save("sizes.json")
+    shown = run("show", "sizes.json", "--top", 2).stdout
+    assert shown.index("size = small") < shown.index("size = large")
+    assert shown.count("and 1 more item\n") == 2
+    assert "page" in shown
+    assert run("show", "one.json", "--top", 0).stdout.startswith("3 items\n")
+
+
+def test_midnights_of_saved_releases_are_days(folder):
+    days = [datetime.datetime(2024, month, 1) for month in (1, 2, 3)]
+    made(np.array([0.5, 0.3, 0.2]), np.full(3, 1e-3), days, ("month",)).save("months.json")
+    shown = run("show", "months.json").stdout
+    assert "2024-02-01" in shown
+    assert "00:00" not in shown
+    assert shown.startswith("month")
 
 
 def test_show_entropy(folder):
@@ -85,6 +144,12 @@ def test_export(folder):
     assert pyarrow.parquet.read_table("groups.parquet").column_names[:3] == ["country", "share", "page"]
 
 
+def test_export_merged_groups(folder):
+    (folder / "map.csv").write_text("item,kind\na,x\nb,x\n")
+    assert run("export", "groups.json", "-o", "out.json", "--merge", "map.csv").exit_code == 0
+    assert crowdgram.load("out.json").joint.items == (("DE", "x"), ("FR\x1b[2J", "x"))
+
+
 def test_export_merged(folder):
     (folder / "map.csv").write_text("item,kind\na,vowel\nc,consonant\n")
     assert run("export", "one.json", "-o", "out.json", "--merge", "map.csv").exit_code == 0
@@ -101,7 +166,13 @@ def test_export_merged(folder):
     ("arguments", "said"),
     [
         (["compare", "one.json"], "has no groups"),
-        (["compare", "one.json", "groups.json"], "by itself"),
+        (["compare", "one.json", "groups.json"], "'groups.json' is a release by groups and 'one.json' is not"),
+        (["compare", "groups.json", "one.json"], "'groups.json' is a release by groups and 'one.json' is not"),
+        (["compare", "one.json", "pairs.json"], "different items"),
+        (["compare", "groups.json", "by-day.json"], "by 'country' and 'by-day.json' by 'day'"),
+        (["compare", "groups.json", "elsewhere.json"], "no group in common"),
+        (["export", "one.json", "-o", "out.csv", "--merge", "headless.csv"], "first line names the item 'a'"),
+        (["export", "one.json", "-o", "out.csv", "--merge", "nothing.csv"], "'a' becomes nothing"),
         (["compare", "one.json", "none.json"], "cannot be read"),
         (["compare", "one.json", "two.json", "--kind", "kl"], "kl"),
         (["export", "one.json", "-o", "out.xlsx"], "must end in"),
@@ -114,7 +185,7 @@ def test_export_merged(folder):
         (["export", "one.json", "-o", "out.csv", "--merge", "twice.csv"], "an item twice"),
         (["export", "one.json", "-o", "out.csv", "--merge", "alien.csv"], "'z', which is not an item"),
         (["export", "one.json", "-o", "out.csv", "--merge", "bytes.csv"], "not CSV text"),
-        (["export", "groups.json", "-o", "out.csv", "--merge", "alien.csv"], "one item column"),
+        (["export", "pairs.json", "-o", "out.csv", "--merge", "alien.csv"], "one item column"),
     ],
 )
 def test_what_is_refused(folder, arguments, said):
@@ -123,6 +194,14 @@ def test_what_is_refused(folder, arguments, said):
     (folder / "twice.csv").write_text("item,to\na,b\na,c\n")
     (folder / "alien.csv").write_text("item,to\nz,b\n")
     (folder / "bytes.csv").write_bytes(b"item,to\n\xff\xfe,b\n")
+    (folder / "headless.csv").write_text("a,vowel\nc,consonant\n")
+    (folder / "nothing.csv").write_text("item,to\na,\n")
+    pairs = crowdgram.load("groups.json").joint
+    pairs.save("pairs.json")
+    GroupedRelease(replace(pairs, item_columns=("day", "page"))).save("by-day.json")
+    GroupedRelease(replace(pairs, items=tuple((f"{group}?", page) for group, page in pairs.items))).save(
+        "elsewhere.json"
+    )
     before = sorted(path.name for path in folder.iterdir())
     result = run(*arguments)
     assert result.exit_code == 2, result.output

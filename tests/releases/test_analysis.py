@@ -22,7 +22,7 @@ import crowdgram
 from crowdgram import GroupedRelease, Other, Quantity, Release
 from crowdgram.errors import InvalidArgument, UnwritableTarget
 from crowdgram.privacy import LaplaceEvent
-from crowdgram.releases.analysis import _least_even, _most_even
+from crowdgram.releases.analysis import _least_even, _most_even, folded
 from crowdgram.synth import Visits
 
 from .test_parts import made
@@ -209,8 +209,128 @@ def test_items_that_one_release_lists_are_others_in_the_other():
         "b": pytest.approx(-0.2),
         Other("other"): pytest.approx(0, abs=1e-9),
     }
-    three = exact([0.6, 0.4], ["x", Other("other")])
-    assert one.distance(three).value == pytest.approx(0.0, abs=1e-6)  # nothing in common: all of it is other
+    assert folded(one, two) == (pytest.approx(0.2), pytest.approx(0.1))
+    assert folded(one, one) == (0.0, 0.0)
+
+
+OTHERS = ["a", "b", Other("other")]
+
+
+@pytest.mark.parametrize(
+    ("items", "columns", "words"),
+    [
+        (["x", "y", Other("other")], ("item",), "different items: none is in both"),
+        ([1, 2, Other("other")], ("item",), r"different items: of item \(str\) in one, of item \(int\) in the other"),
+        ([("a", "x"), ("b", "x"), (Other("other"),) * 2], ("item", "page"), r"different items: .*page \(str\)"),
+        ([Other("other")], ("item",), "different items: none is in both"),
+    ],
+)
+def test_releases_without_an_item_in_common_cannot_be_compared(items, columns, words):
+    one = exact(zipf(3), OTHERS)
+    two = made(zipf(len(items)), np.full(len(items), 1e-10), items, columns)
+    two = replace(two, events=(LaplaceEvent("counts", 1, 1.0, 3),))
+    with pytest.raises(InvalidArgument, match=words):
+        one.distance(two)
+    for ask in (lambda: two.distance(one), lambda: one.differences(two)):
+        with pytest.raises(InvalidArgument, match="different items"):
+            ask()
+
+
+def test_groups_without_an_item_in_common_have_a_distance_all_the_same():
+    cells = [("DE", "a"), ("FR", "b"), ("DE", Other("other")), ("FR", Other("other"))]
+    grouped = GroupedRelease(made(zipf(4), np.full(4, 1e-4), cells, ("country", "page")))
+    assert list(grouped.distances()) == [("DE", "FR")]
+
+
+def test_groups_are_asked_as_releases_are():
+    cells = [(group, page) for group in ("DE", "FR") for page in "abc"]
+    grouped = GroupedRelease(made(zipf(6), np.full(6, 1e-4), cells, ("country", "page")))
+    entropy = grouped.entropy()
+    assert list(entropy) == ["DE", "FR"]
+    assert entropy["FR"] == grouped["FR"].entropy()
+    for mapping, other in (
+        ({"a": "x", "b": "x"}, None),
+        ({"a": "x", "b": "x"}, "rest"),
+        (lambda p: "x" if p < "c" else "c", None),
+    ):
+        merged = grouped.merged(mapping, other=other, column="kind")
+        assert merged.joint.item_columns == ("country", "kind")
+        assert merged.groups == grouped.groups
+        for group in grouped:
+            one = grouped[group].merged(mapping, other=other, column="kind")
+            assert merged[group].items == one.items
+            assert merged[group].probabilities == pytest.approx(one.probabilities)
+        assert merged.shares.probabilities == pytest.approx(grouped.shares.probabilities)
+
+
+def test_merged_groups_keep_their_own_others_and_the_rest_apart(tmp_path):
+    rest = Other("other")
+    cells = [("DE", "a"), ("DE", "b"), ("FR", "b"), ("DE", rest), ("FR", rest), (rest, rest)]
+    grouped = GroupedRelease(made(zipf(6), np.full(6, 1e-4), cells, ("country", "page")))
+    merged = grouped.merged(lambda page: None if page == "a" else "kept")
+    assert merged.joint.items == (("DE", "kept"), ("FR", "kept"), ("DE", rest), ("FR", rest), (rest, rest))
+    p = zipf(6)
+    assert merged.joint.probabilities == pytest.approx([p[1], p[2], p[0] + p[3], p[4], p[5]])
+    merged.save(tmp_path / "g.json")
+    assert crowdgram.load(tmp_path / "g.json").joint == merged.joint
+    with pytest.raises(InvalidArgument, match="other='other'"):
+        GroupedRelease(made(zipf(4), np.full(4, 1e-4), [(g, i) for g in "xy" for i in "ab"], ("g", "i"))).merged(
+            {"a": None}
+        )
+
+
+def test_a_group_that_is_not_there():
+    cells = [(group, page) for group in ("DE", "FR") for page in "ab"]
+    grouped = GroupedRelease(made(zipf(4), np.full(4, 1e-4), cells, ("country", "page")))
+    with pytest.raises(KeyError) as caught:
+        grouped["west"]
+    assert isinstance(caught.value, crowdgram.CrowdgramError)
+    assert str(caught.value) == "'west' is not a group of this release. Its groups are 'DE', 'FR'."
+    assert "west" not in grouped
+    assert grouped.get("west") is None
+    assert "DE" in grouped
+
+
+def test_items_are_in_a_release():
+    release = exact(zipf(3), OTHERS)
+    assert "a" in release
+    assert Other("other") in release
+    assert "other" not in release
+    assert [] not in release
+    assert list(release) == OTHERS
+    with pytest.raises(KeyError, match=r"^item='z' is not in the domain of this release\.$"):
+        release.probability("z")
+
+
+def test_numbers_of_which_some_get_names_are_names():
+    release = exact(zipf(3), [1, 2, 3])
+    assert release.merged({1: "odd", 3: "odd"}).items == ("odd", "2")
+    assert release.merged({1: 7}).items == (7, 2, 3)
+    assert release.merged({1: "odd"}).parameters["items"] == 3
+    assert release.merged({1: "odd"}, other="rest").parameters == {**release.parameters, "items": 2, "merged_from": 3}
+
+
+def test_the_item_column_keeps_its_name(tmp_path):
+    release = made(zipf(2), np.full(2, 1e-4), ["a", "b"], ("product",))
+    assert list(release.to_pandas().columns)[:2] == ["product", "probability"]
+    release.to_csv(tmp_path / "r.csv")
+    assert (tmp_path / "r.csv").read_text().startswith('"product","probability"')
+    release.save(tmp_path / "r.json")
+    document = json.loads((tmp_path / "r.json").read_text())
+    assert crowdgram.load(tmp_path / "r.json").heads == ("product",)
+    del document["item_columns"]  # a file of version 1 has no name
+    (tmp_path / "r.json").write_text(json.dumps({**document, "schema_version": 1}))
+    assert crowdgram.load(tmp_path / "r.json").to_arrow().column_names[0] == "item"
+    clash = made(zipf(2), np.full(2, 1e-4), ["a", "b"], ("lower",))
+    assert clash.to_arrow().column_names[:2] == ["item", "probability"]
+
+
+def test_midnights_are_shown_as_days():
+    days = [datetime.datetime(2024, month, 1) for month in (1, 2)]
+    release = made(zipf(2), np.full(2, 1e-4), days, ("month",))
+    assert release.texts(days[0]) == ("2024-01-01",)
+    mixed = [days[0], datetime.datetime(2024, 1, 1, 5)]
+    assert made(zipf(2), np.full(2, 1e-4), mixed, ("hour",)).texts(days[0]) == ("2024-01-01 00:00:00",)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def made(items=("b", "a", "ü\n$"), events=None):
         confidence=0.95,
         predicted_l1_error=0.25,
         guarantee=Guarantee(1.0, 1e-6, "replace"),
-        events=events or (LaplaceEvent("cap", 2**20, 1e7 / 3, 5), GaussianEvent("counts", 2.0**30, 1e10 / 3, k)),
+        events=events or (LaplaceEvent("cap", 2**20, 1e8 / 3, 5), GaussianEvent("counts", 2.0**30, 1e11 / 3, k)),
         mechanism="gaussian",
         weight="rows",
         parameters={"items": k, "max_rows_per_user": 8},
@@ -45,6 +45,30 @@ def test_round_trip(tmp_path):
             assert again.events == one.events
             assert again.guarantee == one.guarantee
             assert np.array_equal(again.probabilities, one.probabilities)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document: document["guarantee"].update(epsilon=0.05),
+        lambda document: document["guarantee"].update(delta=0.0),
+        lambda document: document["events"][1].update(sigma=1e9),
+    ],
+)
+def test_a_guarantee_that_its_events_do_not_keep_is_refused(tmp_path, change):
+    made().save(tmp_path / "r.json")
+    document = json.loads((tmp_path / "r.json").read_text())
+    load(tmp_path / "r.json")
+    change(document)
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(UnreadableSource, match="events do not keep its guarantee"):
+        load(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize("write", [Release.save, Release.to_csv, Release.to_parquet, Release.to_html])
+def test_an_empty_path(write):
+    with pytest.raises(UnwritableTarget, match="needs the name of a file"):
+        write(made(), "")
 
 
 def test_top_level_keys(tmp_path):

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import itertools
 import pickle
+import warnings
 
 import dp_accounting
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from dp_accounting import pld
 
 import crowdgram
-from crowdgram.errors import InvalidArgument, InvalidDomain, InvalidTable, MissingDependency
+from crowdgram.errors import InvalidArgument, InvalidDomain, InvalidTable, MissingDependency, PrivacyWarning
 from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, check
 from crowdgram.synth import Crowd
 
@@ -358,3 +359,20 @@ def test_versions_say_what_made_it(one):
     assert one.versions["crowdgram"] == crowdgram.__version__
     assert one.versions["engine"] == "duckdb"
     assert {"python", "opendp", "dp-accounting", "duckdb", "numpy", "ibis-framework"} <= set(one.versions)
+
+
+@pytest.mark.parametrize(("delta", "says"), [(0.1, "below 0.1"), (0.9, "below 0.1")])
+def test_a_delta_that_promises_nothing_is_refused(delta, says):
+    with pytest.raises(InvalidArgument, match=says):
+        crowdgram.release(None, user="user", item="item", domain=["a"], epsilon=1.0, delta=delta)
+
+
+def test_a_large_delta_is_warned_of():
+    table = Crowd(users=20, rows=2, items=2, seed=1).table()
+    options = {"user": "user", "item": "item", "domain": [0, 1], "epsilon": 1.0, "mechanism": "gaussian"}
+    with pytest.warns(PrivacyWarning, match="one user in 500") as caught:
+        crowdgram.release(table, delta=0.002, **options)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        crowdgram.release(table, delta=0.0009, **options)

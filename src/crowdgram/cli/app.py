@@ -24,6 +24,7 @@ from ..errors import (
     EngineFailure,
     InvalidArgument,
     PrivacyViolation,
+    PrivacyWarning,
     UnwritableTarget,
 )
 from ..privacy import Adjacency
@@ -71,8 +72,11 @@ class ConstantsChoice(StrEnum):
     TIGHT = "tight"
 
 
-def guarded(command: F) -> F:
-    """Errors become one line on standard error and an exit code; an unforeseen one shows its kind only."""
+def guarded(command: F, *, private: bool = True) -> F:
+    """Errors become one line on standard error and an exit code.
+
+    An unforeseen one shows its kind only, unless the command sees nothing private: a saved release is public.
+    """
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -90,10 +94,9 @@ def guarded(command: F) -> F:
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except Exception as error:  # noqa: BLE001 (its message may quote rows)
-            _fail(
-                f"unexpected {type(error).__name__}; its message is withheld as it may quote rows. Please report it.",
-                1,
-            )
+            withheld = "; its message is withheld as it may quote rows"
+            said = withheld if private else f": {str(error).rstrip('.')}"
+            _fail(f"unexpected {type(error).__name__}{said}. Please report it.", 1)
 
     return run  # type: ignore[return-value]
 
@@ -102,10 +105,11 @@ def guarded(command: F) -> F:
 def warned() -> Iterator[None]:
     """Our own warnings become one line each on standard error."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", AccuracyWarning)
+        for category in (AccuracyWarning, PrivacyWarning):
+            warnings.simplefilter("always", category)
         yield
     for one in caught:
-        if issubclass(one.category, AccuracyWarning):
+        if issubclass(one.category, AccuracyWarning | PrivacyWarning):
             _say(f"warning: {one.message}", "yellow")
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
@@ -327,7 +331,7 @@ def show(
 
 
 for saved_command in SAVED_COMMANDS:
-    app.command()(guarded(saved_command))
+    app.command()(guarded(saved_command, private=False))
 
 
 @app.command()

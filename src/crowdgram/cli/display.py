@@ -75,17 +75,18 @@ def show(console: Console, release: Release | GroupedRelease, n: int) -> None:
     if isinstance(release, Release):
         show_release(console, release, n)
         return
-    for group in release.shares.top(_MOST_GROUPS):
-        heading = (
-            f"{release.by} = {group.item}, {group.probability:.5f} of all ({group.lower:.5f} to {group.upper:.5f})"
-        )
+    # The largest, in the order in which they were given; or, where they were found, of their values.
+    largest = {one.item for one in release.shares.top(_MOST_GROUPS)}
+    for group in (release.shares.estimate(item) for item in release.shares if item in largest):
+        (name,) = release.shares.texts(group.item)
+        heading = f"{release.by} = {name}, {group.probability:.5f} of all ({group.lower:.5f} to {group.upper:.5f})"
         console.print(Text(printable(heading), style="bold"), soft_wrap=True)
         if not isinstance(group.item, Other):  # the rows of groups that were not found
             _show_items(console, release[group.item], n, None)  # type: ignore[index]
         console.print()
     rest = len(release.shares) - _MOST_GROUPS
     if rest > 0:
-        console.print(f"and {rest} more groups", markup=False, highlight=False)
+        console.print(f"and {rest} more {_plural('group', rest)}", markup=False, highlight=False)
     _show_promise(console, release.joint)
 
 
@@ -98,11 +99,14 @@ def show_release(console: Console, release: Release, n: int, truth: Mapping[Any,
 
 def _show_items(console: Console, release: Release, n: int, truth: Mapping[Any, float] | None) -> None:
     shown = release.top(n)
+    rest = len(release) - len(shown)
+    if not shown:
+        console.print(f"{rest} {_plural('item', rest)}", markup=False, highlight=False)
+        return
     block = "█" if console.encoding.startswith("utf") else "#"
     widest = max((one.upper for one in shown), default=1.0) or 1.0
     table = Table(box=None, pad_edge=False, header_style="bold")
-    several = len(release.item_columns) > 1
-    for name in release.item_columns if several else ["item"]:
+    for name in release.heads:
         table.add_column(Text(printable(name)), overflow="fold", max_width=40)
     table.add_column("probability", justify="right")
     table.add_column(f"{release.confidence:.0%} interval", justify="right")
@@ -110,9 +114,8 @@ def _show_items(console: Console, release: Release, n: int, truth: Mapping[Any, 
         table.add_column("truth", justify="right")
     table.add_column("")
     for one in shown:
-        values = one.item if isinstance(one.item, tuple) else (one.item,)
         cells = [
-            *(Text(printable(str(value))) for value in values),
+            *(Text(printable(text)) for text in release.texts(one.item)),
             Text(f"{one.probability:.5f}"),
             Text(f"{one.lower:.5f} to {one.upper:.5f}"),
         ]
@@ -121,9 +124,12 @@ def _show_items(console: Console, release: Release, n: int, truth: Mapping[Any, 
         cells.append(Text(block * round(_BAR * one.probability / widest), style="blue"))
         table.add_row(*cells)
     console.print(table)
-    rest = len(release) - len(shown)
     if rest > 0:
-        console.print(f"and {rest} more items", markup=False, highlight=False)
+        console.print(f"and {rest} more {_plural('item', rest)}", markup=False, highlight=False)
+
+
+def _plural(word: str, number: int) -> str:
+    return word if number == 1 else f"{word}s"
 
 
 def _show_promise(console: Console, release: Release) -> None:

@@ -85,8 +85,8 @@ def history(path: PathArgument, as_json: JsonOption = False) -> None:
     for name in ("number", "epsilon", "delta"):
         table.add_column(name, justify="right")
     for name in ("state", "mechanism", "weight", "time (UTC)"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("label", overflow="fold")
+        table.add_column(name, overflow="fold")
+    table.add_column("label", overflow="fold", min_width=12)
     for entry in entries:
         cells = [
             str(entry.number),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from ..errors import InvalidArgument, UnreadableSource
 
 __all__ = ["SAVED_COMMANDS"]
 
-_MOST_PAIRS = 20
+_MOST_LINES = 20
 
 
 class KindChoice(StrEnum):
@@ -38,37 +38,29 @@ def compare(
 ) -> None:
     """Show how far two saved releases, or the groups of one, are from each other. Costs no privacy."""
     from .. import releases
-    from .display import printable, say
 
     console = Console()
     one = releases.load(first)
     if second is not None:
         two = releases.load(second)
-        if not isinstance(one, releases.Release) or not isinstance(two, releases.Release):
-            raise InvalidArgument("a release by groups is compared by itself, group with group. Give one file.")
-        _show_pair(console, one, two, ("first", "second"), kind.value, top)
+        names = _file_names(first, second)
+        if isinstance(one, releases.Release) and isinstance(two, releases.Release):
+            _show_pair(console, one, two, names, kind.value, top)
+        elif isinstance(one, releases.GroupedRelease) and isinstance(two, releases.GroupedRelease):
+            _show_group_by_group(console, one, two, names, kind.value, top)
+        else:
+            by, plain = (first, second) if isinstance(one, releases.GroupedRelease) else (second, first)
+            raise InvalidArgument(
+                f"{str(by)!r} is a release by groups and {str(plain)!r} is not. Give two of one sort, or one by groups."
+            )
         return
     if isinstance(one, releases.Release) or len(one) < 2:
         raise InvalidArgument(f"{str(first)!r} has no groups to compare. Give a second release.")
     found = one.distances(kind.value)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in (one.by, ""):
-        table.add_column(Text(printable(name)), overflow="fold", max_width=40)
-    table.add_column(f"{kind.value} distance", justify="right")
-    table.add_column(f"{one.joint.confidence:.0%} interval", justify="right")
-    for (a, b), quantity in list(found.items())[:_MOST_PAIRS]:
-        table.add_row(
-            Text(printable(str(a))),
-            Text(printable(str(b))),
-            f"{quantity.value:.4f}",
-            f"{quantity.lower:.4f} to {quantity.upper:.4f}",
-        )
-    console.print(table)
-    if len(found) > _MOST_PAIRS:
-        say(console, f"and {len(found) - _MOST_PAIRS} more pairs")
+    _show_distances(console, (one.by, ""), found, kind.value, one)
     a, b = next(iter(found))
     console.print()
-    _show_pair(console, one[a], one[b], (str(a), str(b)), kind.value, top)
+    _show_pair(console, one[a], one[b], (_group(one, a), _group(one, b)), kind.value, top)
 
 
 def export(
@@ -102,9 +94,12 @@ def export(
         raise InvalidArgument(f"--other {other!r} is for what --merge does not list. Give --merge too.")
     loaded = releases.load(path)
     if merge is not None:
-        if not isinstance(loaded, releases.Release) or len(loaded.item_columns) > 1:
+        joint = loaded if isinstance(loaded, releases.Release) else loaded.joint
+        own = 1 if joint is loaded else 2
+        if len(joint.item_columns) > own:
             raise InvalidArgument("--merge is for a release of one item column. In Python, merged() takes any.")
-        loaded = loaded.merged(_mapping(merge, loaded, keep=other is None), other=other)
+        items = dict.fromkeys(item if own == 1 else item[1] for item in joint.items)  # type: ignore[index]
+        loaded = loaded.merged(_mapping(merge, items), other=other)
     writers[suffix](loaded, output)
     say(Console(), f"Wrote {printable(str(output))}.")
 
@@ -129,8 +124,63 @@ def report(
 SAVED_COMMANDS = (compare, export, report)
 
 
+def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: str, grouped: Any) -> None:
+    """A line for each distance; `found` has the group, or the groups, that each is of."""
+    from .display import printable, say
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in heads:
+        table.add_column(Text(printable(name)), overflow="fold", max_width=40)
+    table.add_column(f"{kind} distance", justify="right")
+    table.add_column(f"{grouped.joint.confidence:.0%} interval", justify="right")
+    for groups, quantity in list(found.items())[:_MOST_LINES]:
+        table.add_row(
+            *(Text(printable(_group(grouped, group))) for group in groups),
+            f"{quantity.value:.4f}",
+            f"{quantity.lower:.4f} to {quantity.upper:.4f}",
+        )
+    console.print(table)
+    rest = len(found) - _MOST_LINES
+    if rest > 0:
+        say(console, f"and {rest} more")
+
+
+def _show_group_by_group(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:
+    """Two releases by groups: how far each group that both have moved, and then the one that moved most."""
+    from .display import printable, say
+
+    common = [group for group in one if group in two]
+    if one.by != two.by:
+        raise InvalidArgument(f"{names[0]!r} is by {one.by!r} and {names[1]!r} by {two.by!r}. Both need the same.")
+    if not common:
+        raise InvalidArgument(f"{names[0]!r} and {names[1]!r} have no group in common: there is nothing to compare.")
+    found = {(group,): one[group].distance(two[group], kind) for group in common}
+    ordered = dict(sorted(found.items(), key=lambda pair: (pair[1].lower, pair[1].value), reverse=True))
+    _show_distances(console, (one.by,), ordered, kind, one)
+    for name, mine, others in ((names[0], one, two), (names[1], two, one)):
+        alone = [_group(mine, group) for group in mine if group not in others]
+        if alone:
+            say(console, f"only in {printable(name)}: {printable(', '.join(alone))}")
+    console.print()
+    (most,) = next(iter(ordered))
+    shown = tuple(f"{_group(one, most)} in {name}" for name in names)
+    _show_pair(console, one[most], two[most], shown, kind, top)  # type: ignore[arg-type]
+
+
+def _group(grouped: Any, group: Any) -> str:
+    return str(grouped.shares.texts(group)[0])
+
+
+def _file_names(first: Path, second: Path) -> tuple[str, str]:
+    """What to call two files: by their names, or by their paths where these are alike."""
+    if first.name != second.name:
+        return first.name, second.name
+    return (str(first), str(second)) if first != second else ("first", "second")
+
+
 def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:
     """The distance of two releases and the items that differ most."""
+    from ..releases.analysis import folded
     from .display import printable, say
 
     distance = one.distance(two, kind)
@@ -139,19 +189,21 @@ def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kin
         f"{printable(names[0])} and {printable(names[1])} are {distance.value:.4f} apart in {kind} "
         f"({distance.confidence:.0%} interval {distance.lower:.4f} to {distance.upper:.4f}), noise taken off.",
     )
+    for name, share in zip(names, folded(one, two), strict=True):
+        if share > 0:
+            say(console, f"Items that only {printable(name)} lists, {share:.4f} of it, count as all others here.")
     shown = one.differences(two, top)
     if not shown:
         return
     console.print()
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in one.item_columns if len(one.item_columns) > 1 else ["item"]:
+    for name in one.heads:
         table.add_column(Text(printable(name)), overflow="fold", max_width=40)
     for name in (*names, "difference", f"{one.confidence:.0%} interval"):
         table.add_column(Text(printable(name)), justify="right", overflow="fold", max_width=24)
     for each in shown:
-        values = each.item if isinstance(each.item, tuple) else (each.item,)
         table.add_row(
-            *(Text(printable(str(value))) for value in values),
+            *(Text(printable(text)) for text in one.texts(each.item)),
             f"{each.first:.5f}",
             f"{each.second:.5f}",
             f"{each.difference:+.5f}",
@@ -160,25 +212,30 @@ def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kin
     console.print(table)
 
 
-def _mapping(path: Path, release: Any, *, keep: bool) -> dict[Any, str]:
-    """The mapping of a CSV file, its items looked up among those of the release by their text.
+def _mapping(path: Path, items: Iterable[Any]) -> dict[Any, str]:
+    """The mapping of a CSV file, its items looked up among those of the release by their text."""
+    from ..releases import Other
 
-    `keep`: what is not listed stays what it is, as text.
-    """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            _, *rows = [row for row in csv.reader(file) if row] or [[]]
+            header, *rows = [row for row in csv.reader(file) if row] or [[]]
     except OSError as error:
         raise UnreadableSource(f"--merge {str(path)!r} cannot be read: {error.strerror}.") from None
     except (UnicodeDecodeError, csv.Error):
         raise UnreadableSource(f"--merge {str(path)!r} is not CSV text in UTF-8.") from None
+    known = {str(item): item for item in items if not isinstance(item, Other)}
+    if header and header[0] in known:
+        raise InvalidArgument(
+            f"--merge {str(path)!r}: its first line names the item {header[0]!r}, but is read as a header. Put one "
+            "before it, such as 'item,becomes'."
+        )
     if not rows or any(len(row) != 2 for row in rows):
         raise InvalidArgument(f"--merge {str(path)!r}: needs a header and lines of two values, an item and a new one.")
     if len({item for item, _ in rows}) < len(rows):
         raise InvalidArgument(f"--merge {str(path)!r} lists an item twice.")
-    known = {str(item): item for item in release.items if item != release.other}
-    unknown = next((item for item, _ in rows if item not in known), None)
-    if unknown is not None:
-        raise InvalidArgument(f"--merge {str(path)!r} lists {unknown!r}, which is not an item of the release.")
-    stays = {item: text for text, item in known.items()} if keep else {}
-    return {**stays, **{known[item]: new for item, new in rows}}
+    for item, new in rows:
+        if item not in known:
+            raise InvalidArgument(f"--merge {str(path)!r} lists {item!r}, which is not an item of the release.")
+        if not new:
+            raise InvalidArgument(f"--merge {str(path)!r}: {item!r} becomes nothing. Say what, or leave the line out.")
+    return {known[item]: new for item, new in rows}

@@ -43,7 +43,7 @@ from ..privacy import LaplaceEvent
 from .parts import noise_quantile, summed
 from .release import Difference, Item, Other, Quantity, Release
 
-__all__ = ["Kind", "Of", "differences", "distance", "entropy"]
+__all__ = ["Kind", "Of", "differences", "distance", "entropy", "folded"]
 
 Floats = npt.NDArray[np.float64]
 Of = Literal["table", "population"]
@@ -170,7 +170,8 @@ def differences(one: Release, two: Release, n: int, of: Of) -> list[Difference]:
 def aligned(one: Release, two: Release) -> tuple[Release, Release]:
     """Both releases over the same items in the same order.
 
-    Where the lists differ and both have an item for all others, items that only one of them lists are counted there.
+    Where the lists differ and both have an item for all others, items that only one of them lists are counted there:
+    how much that is says `folded`.
     """
     if not isinstance(two, Release):
         raise InvalidArgument(f"other={two!r}: needs to be a Release; of a grouped one, a group.")
@@ -183,13 +184,24 @@ def aligned(one: Release, two: Release) -> tuple[Release, Release]:
     mine, theirs = ([_unnamed(item) for item in each.items] for each in (one, two))
     if mine == theirs:
         return one, two
+    if not _same_kinds(one, two):
+        raise InvalidArgument(
+            f"the releases are over different items: of {_shown_kinds(one)} in one, of {_shown_kinds(two)} in the "
+            "other. Both need the same columns, of the same types."
+        )
     if set(mine) != set(theirs):
         if one.other is None or two.other is None:
             raise InvalidArgument(
-                "the releases are over different items. Bring them to the same ones by merged(), or release both with "
-                "an item for all others (other='other')."
+                "the releases are over different items. Bring them to the same ones by merged() (crowdgram export "
+                "--merge), or release both with an item for all others (other='other', --other other)."
             )
         common = set(mine) & set(theirs)
+        # Of two groups of one release one may have no item that the other has; of two releases, that is a mistake.
+        if all(_is_rest(item) for item in common) and one.events is not two.events:
+            raise InvalidArgument(
+                "the releases are over different items: none is in both, so there is nothing to compare. Bring them to "
+                "the same ones by merged() (crowdgram export --merge)."
+            )
         one, two = (
             each if common == set(names) else _with_rest(each, [name in common for name in names])
             for each, names in ((one, mine), (two, theirs))
@@ -198,6 +210,38 @@ def aligned(one: Release, two: Release) -> tuple[Release, Release]:
         theirs = [_unnamed(item) for item in two.items]
     place = {item: number for number, item in enumerate(theirs)}
     return one, _reordered(two, [place[item] for item in mine])
+
+
+def folded(one: Release, two: Release) -> tuple[float, float]:
+    """How much of each release is in items that only that one lists, so that `aligned` counts it as other items."""
+    mine, theirs = ([_unnamed(item) for item in each.items] for each in (one, two))
+    common = set(mine) & set(theirs)
+    first, second = (
+        float(each.probabilities[[name not in common for name in names]].sum())
+        for each, names in ((one, mine), (two, theirs))
+    )
+    return first, second
+
+
+def _kinds(release: Release) -> list[set[type]]:
+    """The types of the listed values, by column; none is of a column in which nothing is listed."""
+    rows: Any = release.items if len(release.item_columns) > 1 else [(item,) for item in release.items]
+    return [{type(value) for value in column} - {Other} for column in zip(*rows, strict=True)]
+
+
+def _same_kinds(one: Release, two: Release) -> bool:
+    mine, theirs = _kinds(one), _kinds(two)
+    return len(mine) == len(theirs) and all(not a or not b or a == b for a, b in zip(mine, theirs, strict=True))
+
+
+def _shown_kinds(release: Release) -> str:
+    kinds = (next(iter(found)).__name__ if found else "other" for found in _kinds(release))
+    return ", ".join(f"{name} ({kind})" for name, kind in zip(release.item_columns, kinds, strict=True))
+
+
+def _is_rest(item: Any) -> bool:
+    """Whether an item of `_unnamed` stands for all others, or for those of a group."""
+    return item == Other("") or (not isinstance(item[0], type) and Other("") in item)
 
 
 def _reordered(release: Release, order: list[int]) -> Release:

@@ -198,7 +198,7 @@ def _question(release: Release) -> str:
 
 
 def _heading(release: Release) -> str:
-    return ", ".join(release.item_columns) if len(release.item_columns) > 1 else "item"
+    return ", ".join(release.heads)
 
 
 def _label(name: str, most: int = 40) -> str:

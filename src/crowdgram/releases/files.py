@@ -7,13 +7,15 @@ import datetime
 import json
 import os
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import CrowdgramError, InvalidArgument, UnreadableSource, UnwritableTarget
-from ..privacy import Guarantee, event_from_dict, event_to_dict
+from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource, UnwritableTarget
+from ..privacy import Guarantee, check, event_from_dict, event_to_dict
+from ..privacy.guarantee import MAX_EPSILON
 from .grouped import GroupedRelease
 from .release import Item, Other, Release
 from .text import guarded_cell
@@ -216,6 +218,7 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
             versions=dict(document["versions"]),
         )
         _check_shape(loaded)
+        _check_promise(loaded)
         return GroupedRelease(loaded) if document.get("grouped") is True else loaded
     except KeyError as error:
         raise UnreadableSource(f"{where!r} is a damaged release: {error} is missing.") from None
@@ -250,8 +253,25 @@ def _check_shape(release: Release) -> None:
         raise InvalidArgument(f"its weight is {release.weight!r}")
 
 
+def _check_promise(release: Release) -> None:
+    """Refuse a guarantee that the recorded events do not keep: somebody changed one of them.
+
+    Rounding may differ a little between libraries; so much is let pass.
+    """
+    promised = release.guarantee
+    loose = replace(promised, epsilon=min(promised.epsilon * (1 + 1e-9), MAX_EPSILON))
+    try:
+        check(release.events, replace(loose, delta=min(promised.delta * (1 + 1e-6), 1 - 1e-9)))
+        return
+    except PrivacyViolation:
+        pass
+    raise InvalidArgument("its events do not keep its guarantee, so one of them was changed")
+
+
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write a file so that a reader sees all of it or nothing: a temporary file beside it, synced, then renamed."""
+    if not os.fspath(path):
+        raise UnwritableTarget("path is '': needs the name of a file. Nothing was written.")
     target = Path(path)
     data = content.encode() if isinstance(content, str) else content
     draft = target.parent / f".crowdgram-{uuid.uuid4().hex}"

@@ -10,7 +10,7 @@ over the groups as their rows are, so that a user counts in a group by the share
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, UnknownItem
 from ..privacy import Event, Guarantee
 from .parts import within
 from .release import Other, Quantity, Release, Value, optional_library, pandas_frame
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 __all__ = ["GroupedRelease"]
+
+_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,14 @@ class GroupedRelease(Mapping[Value, Release]):
         return self.joint.marginal(self.by)
 
     def __getitem__(self, group: Value) -> Release:
-        if group not in self._places or isinstance(group, Other):
-            raise KeyError(group)
+        if group not in self:
+            shown = ", ".join(repr(one) for one in self.groups[:_SHOWN]) or "none"
+            more = f" and {len(self) - _SHOWN} more" if len(self) > _SHOWN else ""
+            raise UnknownItem(f"{group!r} is not a group of this release. Its groups are {shown}{more}.")
         return self._own(group)
+
+    def __contains__(self, group: object) -> bool:
+        return group in self._places and not isinstance(group, Other)
 
     def __iter__(self) -> Iterator[Value]:
         return iter(self.groups)
@@ -104,6 +111,27 @@ class GroupedRelease(Mapping[Value, Release]):
         pairs = combinations(self.groups, 2)
         found = {(one, two): self[one].distance(self[two], kind) for one, two in pairs}
         return dict(sorted(found.items(), key=lambda pair: (pair[1].lower, pair[1].value), reverse=True))
+
+    def entropy(self, *, base: float = 2.0) -> dict[Value, Quantity]:
+        """The entropy of each group's distribution, with intervals; see `Release.entropy`. Costs no privacy."""
+        return {group: self[group].entropy(base=base) for group in self}
+
+    def merged(
+        self,
+        mapping: Mapping[Any, Any] | Callable[[Any], Any],
+        *,
+        other: str | None = None,
+        column: str | None = None,
+    ) -> GroupedRelease:
+        """The same groups over items put together, as by `Release.merged`. Costs no privacy.
+
+            grouped.merged({"apple": "fruit", "pear": "fruit"})
+
+        What becomes None, or is left out where `other` is given, is part of each group's own "other".
+        """
+        from .merging import merged_in_groups
+
+        return GroupedRelease(merged_in_groups(self.joint, mapping, other, column))
 
     def to_arrow(self) -> pyarrow.Table:
         """A table with a row for each group and item: the group's share, then the item's probability in it."""
@@ -189,7 +217,7 @@ class GroupedRelease(Mapping[Value, Release]):
 
     def _columns(self) -> dict[str, Any]:
         """A row for each item of the joint release, by group; the rows of all groups that were not found come last."""
-        joint = self.joint.columns(named=True)
+        joint = self.joint.columns()
         order = [place for places in self._places.values() for place in places]
         parts = [self._own(group) for group in self._places]
         shares = [self.shares.probability(group) for group in self._places]

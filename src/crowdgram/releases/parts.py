@@ -83,7 +83,7 @@ def summed(
         sampling_errors=None,
         measured=r,
         other_errors=other,
-        parameters={**release.parameters, **said},
+        parameters={**release.parameters, "items": len(items), **said},
     )
 
 
@@ -137,7 +137,7 @@ def within(release: Release, columns: Sequence[str], given: Mapping[str, Any], c
         sampling_errors=None,
         measured=x / seen,
         other_errors=np.minimum(other, 1.0),
-        parameters={**release.parameters, "given": said},
+        parameters={**release.parameters, "items": len(items), "given": said},
     )
 
 

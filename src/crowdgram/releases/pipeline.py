@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import Literal, overload
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, PrivacyWarning
 from ..mechanisms import (
     CONFIDENCE,
     MECHANISMS,
@@ -36,6 +37,8 @@ __all__ = ["release"]
 MIN_EPSILON = 1e-3
 MIN_MU = 1e-5
 """Below, all is noise, and some of it would not fit 64-bit integers."""
+LARGE_DELTA, MAX_DELTA = 1e-3, 0.1
+"""From the first on there is a warning; the second, and more, is refused."""
 
 Progress = Callable[[str], None]
 Column = str | Mapping[str, object]
@@ -166,6 +169,7 @@ def release(
     that leaves this function (errors, stages) depends on the schema and on public arguments only.
     """
     guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
+    _check_delta(guarantee.delta)
     check_mechanism(mechanism, weight, delta, max_rows_per_user, rounds, known=ALL_MECHANISMS)
     check_paper(mechanism, delta, constants, alpha)
     _check_name(other)
@@ -281,6 +285,23 @@ def _check_discovery(delta: float, mechanism: str, missing: Sequence[str]) -> No
         raise InvalidArgument(
             f"no {lists} given, and mechanism={mechanism!r} needs public lists: the published algorithms are for items "
             "that are known. Give a list, or use mechanism='auto'."
+        )
+
+
+def _check_delta(delta: float) -> None:
+    """Refuse a delta that promises nothing, and warn of one that promises little."""
+    advice = "Keep it far below one over the number of users, such as 1e-6."
+    if delta >= MAX_DELTA:
+        raise InvalidArgument(
+            f"delta={delta:g}: needs to be below {MAX_DELTA:g}. It is the chance that nothing is promised: a release "
+            f"that showed all rows of one user in {1 / delta:.2g} would keep it. {advice}"
+        )
+    if delta >= LARGE_DELTA:
+        warnings.warn(
+            f"delta={delta:g} is large: a release that showed all rows of one user in {1 / delta:.0f} would keep it. "
+            f"{advice}",
+            PrivacyWarning,
+            stacklevel=4,  # the caller of `release`, behind its seal
         )
 
 

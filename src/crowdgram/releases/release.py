@@ -6,7 +6,7 @@ import datetime
 import math
 import os
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InvalidArgument, MissingDependency
+from ..errors import InvalidArgument, MissingDependency, UnknownItem
 from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
 from .text import printable
 
@@ -41,6 +41,8 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
+
+_FIGURES = ("probability", "standard_error", "lower", "upper", "is_other")
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,23 @@ class Release:
     def __len__(self) -> int:
         return len(self.items)
 
+    def __contains__(self, item: object) -> bool:
+        """Whether an item is listed."""
+        try:
+            return item in self._places
+        except TypeError:  # not hashable
+            return False
+
+    def __iter__(self) -> Iterator[Item]:
+        """The items, in their order."""
+        return iter(self.items)
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The names of the item columns in tables and pictures. One that is called like a figure is "item" there."""
+        one = self.item_columns[0]
+        return ("item",) if len(self.item_columns) == 1 and one in _FIGURES else self.item_columns
+
     @property
     def other(self) -> Item | None:
         """The item that stands for all that are not listed, if there is one. With several columns, a tuple of `Other`.
@@ -194,6 +213,14 @@ class Release:
         elif said:
             said.append("Items that are not listed are left out.")
         return " ".join(said) or None
+
+    def texts(self, item: Item) -> tuple[str, ...]:
+        """The values of an item in words. In a column where all times are midnight, the days."""
+        values = _values(item)
+        return tuple(
+            str(value.date() if whole and isinstance(value, datetime.datetime) else value)
+            for value, whole in zip(values, self._whole_days, strict=True)
+        )
 
     def probability(self, item: Item) -> float:
         """The probability of one item of the domain."""
@@ -403,11 +430,20 @@ class Release:
     def _places(self) -> dict[Item, int]:
         return {item: place for place, item in enumerate(self.items)}
 
+    @cached_property
+    def _whole_days(self) -> tuple[bool, ...]:
+        """In which columns every time is midnight: those of date_trunc."""
+        columns = zip(*(_values(item) for item in self.items), strict=True)
+        return tuple(
+            all(value.time() == datetime.time() for value in column if isinstance(value, datetime.datetime))
+            for column in columns
+        )
+
     def _place(self, item: Item) -> int:
         try:
             return self._places[item]
         except (KeyError, TypeError):
-            raise InvalidArgument(f"item={item!r} is not in the domain of this release.") from None
+            raise UnknownItem(f"item={item!r} is not in the domain of this release.") from None
 
     def _at(self, place: int) -> ItemEstimate:
         return ItemEstimate(
@@ -418,16 +454,15 @@ class Release:
             float(self.upper[place]),
         )
 
-    def columns(self, *, named: bool = False) -> dict[str, Any]:
-        """The columns of a frame: "item" (or the item columns, where there are several or `named`), then the rest.
+    def columns(self) -> dict[str, Any]:
+        """The columns of a frame: the item columns, then the rest.
 
         In a column of strings the other item has its name; elsewhere it is missing. `is_other`, which is there only if
         there are such items, says which they are.
         """
         one = len(self.item_columns) == 1
-        names = ["item"] if one and not named else self.item_columns
         rows: Any = [(item,) for item in self.items] if one else self.items
-        parts = zip(names, zip(*rows, strict=True), strict=True)
+        parts = zip(self.heads, zip(*rows, strict=True), strict=True)
         others = np.array([any(isinstance(value, Other) for value in row) for row in rows])
         return {
             **{name: _column(values) for name, values in parts},
