@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -112,3 +113,14 @@ def test_every_error_is_ours_and_a_builtin():
         if kind is not errors.CrowdgramError:
             assert any(issubclass(kind, one) for one in (ValueError, OSError, ImportError, RuntimeError))
             assert name in errors.__doc__
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_says_that_a_python_cannot_be_run(tmp_path):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    command = ["make", "PYTHON=/none/python", "setup"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert made.returncode != 0
+    assert "/none/python cannot be run" in made.stdout
+    assert "needs Python" not in made.stdout

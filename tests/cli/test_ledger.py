@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -54,6 +56,18 @@ def test_a_release_is_charged(folder):
     history = run("ledger", "history", "visits.ledger").output
     for word in ("weekly", "laplace", "finished", "rows"):
         assert word in history
+
+
+def test_a_history_fits_a_narrow_terminal(folder, monkeypatch):
+    assert release("--label", "weekly report for the board").exit_code == 0
+    narrow = []
+    monkeypatch.setattr(ledgers, "Console", lambda **more: SimpleNamespace(is_terminal=True, width=60))
+    monkeypatch.setattr(ledgers, "_say", narrow.append)
+    ledgers.history(folder / "visits.ledger")
+    (line,) = narrow
+    assert re.fullmatch(
+        r"1: epsilon 1, delta 0, finished; laplace by rows, \S+ \S+ UTC, weekly report for the board", line
+    )
 
 
 def test_overspending_has_an_exit_code_of_its_own(folder):

@@ -81,6 +81,8 @@ def test_truth_adds_points_where_it_is_given():
     ax = made().plot(truth={"c": 0.4, "a": 0.3})
     points = ax.lines[-1]
     assert list(points.get_xdata()) == [0.4, 0.3, 0.0]
+    heights = [segment[0][1] for segment in ax.containers[1].lines[2][0].get_segments()]
+    assert all(height < mark - 0.3 for height, mark in zip(heights, points.get_ydata(), strict=True))  # both show
     assert any("truth" in text.get_text() for text in ax.get_legend().get_texts())
     assert not any("truth" in text.get_text() for text in made().plot().get_legend().get_texts())
 

@@ -25,6 +25,8 @@ __all__ = ["create", "history", "recover", "saved", "show"]
 USUAL_PART = 0.01
 """Of the ledger's delta: what `show` takes for the delta of a release to come."""
 
+_WIDE = 100
+
 PathArgument = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -81,12 +83,23 @@ def history(path: PathArgument, as_json: JsonOption = False) -> None:
     if as_json:
         typer.echo(json.dumps([_entry(entry) for entry in entries], indent=1))
         return
+    if not entries:
+        _say("No release was charged yet.")
+        return
+    console = Console()
+    if console.is_terminal and console.width < _WIDE:  # a table would be cut in pieces
+        for entry in entries:
+            at, mechanism, weight = entry.at[:19].replace("T", " "), entry.mechanism, entry.weight
+            promise = f"epsilon {entry.guarantee.epsilon:g}, delta {entry.guarantee.delta:g}"
+            label = f", {entry.label}" if entry.label else ""
+            _say(f"{entry.number}: {promise}, {_state(entry)}; {mechanism} by {weight}, {at} UTC{label}")
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("number", "epsilon", "delta"):
         table.add_column(name, justify="right")
     for name in ("state", "mechanism", "weight", "time (UTC)"):
-        table.add_column(name, overflow="fold")
-    table.add_column("label", overflow="fold", min_width=12)
+        table.add_column(name, no_wrap=True)
+    table.add_column("label", overflow="fold")
     for entry in entries:
         cells = [
             str(entry.number),
@@ -99,7 +112,7 @@ def history(path: PathArgument, as_json: JsonOption = False) -> None:
             entry.label,
         ]
         table.add_row(*(Text(printable(cell)) for cell in cells))
-    Console().print(table if entries else "No release was charged yet.")
+    (console if console.is_terminal else Console(width=2 * _WIDE)).print(table)
 
 
 def recover(

@@ -27,7 +27,7 @@ _ITEMS_IN_A_ROW = 3
 def plot(
     release: Release, n: int, truth: Mapping[Any, float] | None, ax: matplotlib.axes.Axes | None
 ) -> matplotlib.axes.Axes:
-    """Bars with intervals for the n most probable items; dots for `truth`."""
+    """Bars with intervals for the n most probable items; marks for `truth`, below the intervals so that both show."""
     shown = release.top(n)
     if ax is None:
         ax = _figure(8, 1.4 + 0.28 * len(shown)).subplots()
@@ -36,22 +36,24 @@ def plot(
     below = [one.probability - one.lower for one in shown]
     above = [one.upper - one.probability for one in shown]
     ax.barh(places, values, color="#9ecae1", label="released")
+    apart = 0.0 if truth is None else 0.2
     ax.errorbar(
         values,
-        places,
+        [place - apart for place in places],
         xerr=[below, above],
         fmt="none",
         ecolor="#08519c",
-        capsize=2,
+        capsize=2 if truth is None else 3.5,
         label=f"{release.confidence:.0%} interval",
     )
     if truth is not None:
         ax.plot(
             [truth.get(one.item, 0.0) for one in shown],
-            places,
-            "D",
+            [place + apart for place in places],
+            "|",
             color="#d94801",
-            ms=3.5,
+            ms=7,
+            mew=1.8,
             label="truth (public here)",
         )
     ax.set_yticks(places, [_label(label(one.item)) for one in shown])
