@@ -8,10 +8,10 @@ and "1" are two users in a column of strings and one in a column of integers).
 from __future__ import annotations
 
 import contextlib
-import csv
 import glob
 import gzip
 import os
+import zlib
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from pyarrow import parquet
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
 from .columns import check_columns, listed
 from .databases import Database, as_database, check_query, open_database, resolved_kind
+from .delimited import delimited, read_header
 from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
 
 if TYPE_CHECKING:
@@ -332,24 +333,8 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
     delimiter = "\t" if ".tsv" in suffix else ","
     header = _header(paths, delimiter)
     check_columns(header, columns, text=paths[0])
-    # Everything is said and nothing is sniffed: the dialect must not depend on the rows.
-    return _readable(
-        paths,
-        "CSV",
-        lambda: engine.backend.read_csv(
-            exact,
-            columns=dict.fromkeys(header, "VARCHAR"),
-            auto_detect=False,
-            header=True,
-            delim=delimiter,
-            quote='"',
-            escape='"',
-            nullstr="",
-            ignore_errors=True,  # a line that cannot be parsed is dropped, like a null: no row decides over a release
-            strict_mode=False,  # a lone carriage return, or text after a quote, stays in its own line
-            **plain,
-        ),
-    )
+    # Not by the engine's own reader: it starts in the middle of a file, and one user's text can mislead it there.
+    return engine.register(delimited(paths, delimiter, header, header if public else _all_or(columns, header)))
 
 
 def _check_same_types(paths: list[str], columns: Sequence[str]) -> None:
@@ -387,7 +372,14 @@ def _readable(paths: list[str], kind: str, read: Any) -> Any:
 
 
 def _header(paths: list[str], delimiter: str) -> list[str]:
-    headers = [_first_record(path, delimiter) for path in paths]
+    headers = []
+    for path in paths:
+        found = None
+        with contextlib.suppress(OSError, EOFError, zlib.error):
+            found = read_header(path, delimiter)
+        if found is None:
+            raise UnreadableSource(f"{path!r} cannot be read as CSV: it needs UTF-8 text with a header line.")
+        headers.append(found)
     header = headers[0]
     for path, other in zip(paths, headers, strict=True):
         if other != header:
@@ -404,16 +396,3 @@ def _header(paths: list[str], delimiter: str) -> list[str]:
             )
             raise InvalidTable(f"the header line of {paths[0]!r} {what}: columns need names of their own.")
     return header
-
-
-def _first_record(path: str, delimiter: str) -> list[str]:
-    opener: Any = gzip.open if path.lower().endswith(".gz") else open
-    try:
-        # Rows are read along with the header: what is not UTF-8 there must not decide here.
-        with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-            record = next(csv.reader(file, delimiter=delimiter), None)
-    except (OSError, csv.Error):
-        record = None
-    if record is None:
-        raise UnreadableSource(f"{path!r} cannot be read as CSV: it needs UTF-8 text with a header line.")
-    return record

@@ -1,0 +1,195 @@
+"""CSV and TSV files as a stream of Arrow batches, cut where records end and nowhere else.
+
+One user's text must not decide how another's rows are read. Fast CSV readers guess where a record begins when they
+start in the middle of a file, and a quoted field with line breaks in it makes them guess wrongly: then one row destroys
+or forges others. So a file is read from its beginning, and cut into blocks of whole records by one grammar:
+
+    record = field, {delimiter, field}, line feed
+    field  = '"', any bytes with '""' for a quote, '"', plain   (text after the closing quote belongs to the field)
+           | plain, if it does not start with a quote
+    plain  = bytes without delimiter and line feed
+
+If the header line ends in a carriage return and a line feed, a carriage return before a record's line feed is no part
+of the field. All other quotes and carriage returns are text. Each block is then written in the form that all readers
+understand alike (RFC 4180), most often as it stands, and parsed by Arrow.
+
+Left out are records with another number of fields than the header has, and records above `RECORD_LIMIT` bytes. A field
+that is empty or not UTF-8 is null. All of this depends on the record alone. A quote that is never closed takes the rest
+of the file into its field.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv
+
+__all__ = ["delimited", "read_header"]
+
+CHUNK = 2**23
+"""Bytes that are read at once."""
+
+RECORD_LIMIT = 2**24
+"""The longest record that is read. Beyond CHUNK, so that only unusual blocks have to be searched for longer ones."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def delimited(
+    paths: Sequence[str], delimiter: str, header: Sequence[str], columns: Sequence[str]
+) -> pa.RecordBatchReader:
+    """The `columns` of all records but the header lines, as strings. Files are opened when rows are asked for."""
+    schema = pa.schema([(name, pa.string()) for name in columns])
+    batches = (_batches(path, delimiter.encode(), header, columns) for path in paths)
+    return pa.RecordBatchReader.from_batches(schema, chain.from_iterable(batches))
+
+
+def read_header(path: str, delimiter: str) -> list[str] | None:
+    """The names in the header line; None where there is no such line."""
+    with _opened(path) as file:
+        record, _ = _first(file, delimiter.encode())
+    if record is None:
+        return None
+    fields = _grammar(delimiter.encode(), crlf=record.endswith(b"\r\n")).fields(record)
+    return [field.decode(errors="replace") for field in fields]
+
+
+def _opened(path: str) -> Any:
+    return gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb")
+
+
+def _batches(path: str, delimiter: bytes, header: Sequence[str], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    names = [str(place) for place in range(len(header))]
+    parse = csv.ParseOptions(
+        delimiter=delimiter.decode(), newlines_in_values=True, invalid_row_handler=lambda _: "skip"
+    )
+    convert = csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.binary()),
+        include_columns=[names[list(header).index(name)] for name in columns],
+        null_values=[""],
+        strings_can_be_null=True,
+    )
+    with _opened(path) as file:
+        for block in _blocks(file, delimiter, len(header)):
+            read = csv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
+            table = csv.read_csv(pa.BufferReader(block), read, parse, convert)
+            for batch in table.to_batches():
+                yield pa.record_batch([_text(values) for values in batch.columns], names=list(columns))
+
+
+def _text(values: pa.Array) -> pa.Array:
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:  # a value is not UTF-8
+        return pa.array([_decoded(value) for value in values.to_pylist()], pa.string())
+
+
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _blocks(file: Any, delimiter: bytes, width: int) -> Iterator[bytes]:
+    """Blocks of whole records in the form of RFC 4180, without the header line."""
+    header, rest = _first(file, delimiter)
+    if header is None:
+        return
+    grammar = _grammar(delimiter, crlf=header.endswith(b"\r\n"))
+    more = True
+    while more:
+        chunk = file.read(CHUNK)
+        more = bool(chunk)
+        rest += chunk if more or rest.endswith(b"\n") else b"\n"  # the last line ends, too
+        block, rest = grammar.cut(rest)
+        if len(rest) > RECORD_LIMIT:
+            rest = grammar.shortened(rest, width)
+        if block:
+            yield block
+
+
+def _first(file: Any, delimiter: bytes) -> tuple[bytes | None, bytes]:
+    """The header line, if there is one, and what was read beyond it."""
+    record, text = _grammar(delimiter, crlf=False).record, file.read(2**16).removeprefix(_BOM)
+    while text:
+        more = file.read(len(text))
+        found = record.match(text if more or text.endswith(b"\n") else text + b"\n")
+        if found is not None:
+            return found.group(), text[found.end() :] + more
+        if not more or len(text) > RECORD_LIMIT:
+            break
+        text += more
+    return None, b""
+
+
+class _Grammar:
+    """The records of a file with this delimiter, and with carriage returns at the ends of its lines or without."""
+
+    def __init__(self, delimiter: bytes, *, crlf: bool) -> None:
+        self._delimiter, self._crlf = delimiter, crlf
+        opened, plain = rb'"(?:[^"]++|"")*+', rb"[^%b\n]*+" % delimiter
+        field = rb'(?:%b"%b|(?!")%b)' % (opened, plain, plain)
+        record = rb"%b(?:%b%b)*+\n" % (field, delimiter, field)
+        # What all readers understand alike: no quote and no carriage return but where RFC 4180 has one.
+        usual = rb'(?:%b"|[^"%b\r\n]*+)' % (opened, delimiter)
+        line = rb"%b(?:%b%b)*+%b" % (usual, delimiter, usual, rb"\r?\n" if crlf else rb"\n")
+        self.record, self._line = re.compile(record), re.compile(line)
+        self._parts = re.compile(rb"(?P<lines>(?:%b)++)|(?P<odd>%b)|(?s:.+)" % (line, record))
+        self._field = re.compile(rb'"((?:[^"]++|"")*+)"(%b)|(%b)' % (plain, plain))
+        self._unfinished = re.compile(rb"(?:%b%b)*+(%b)?" % (field, delimiter, opened))
+
+    def cut(self, text: bytes) -> tuple[bytes, bytes]:
+        """The whole records that `text` starts with, in the form of RFC 4180, and the rest."""
+        if b'"' not in text and b"\r" not in text:
+            end = text.rfind(b"\n") + 1
+            return self._within_limit(text[:end]), text[end:]
+        done, rest = [], b""
+        for part in self._parts.finditer(text):
+            if part["lines"] is not None:
+                done.append(self._within_limit(part["lines"]))
+            elif part["odd"] is None:
+                rest = part.group()
+            elif len(part["odd"]) <= RECORD_LIMIT:
+                quoted = (b'"' + field.replace(b'"', b'""') + b'"' for field in self.fields(part["odd"]))
+                done.append(self._delimiter.join(quoted) + b"\n")
+        return b"".join(done), rest
+
+    def _within_limit(self, lines: bytes) -> bytes:
+        if len(lines) <= RECORD_LIMIT:
+            return lines
+        return b"".join(line.group() for line in self._line.finditer(lines) if len(line.group()) <= RECORD_LIMIT)
+
+    def fields(self, record: bytes) -> list[bytes]:
+        """The fields of one record."""
+        text = record.removesuffix(b"\n").removesuffix(b"\r" if self._crlf else b"")
+        values, place = [], 0
+        while place <= len(text):
+            found = self._field.match(text, place)
+            assert found is not None  # it may be empty
+            quoted, after, plain = found.groups()
+            values.append(plain if quoted is None else quoted.replace(b'""', b'"') + after)
+            place = found.end() + 1
+        return values
+
+    def shortened(self, rest: bytes, width: int) -> bytes:
+        """A short beginning of a record in place of one above the limit: it ends in the same state, within quotes or
+        not, and has too many fields to be read.
+        """
+        found = self._unfinished.match(rest)
+        assert found is not None
+        after = rest[found.end() :]
+        # A quote at the very end may close the field, or be the first of two.
+        inside = found.group(1) is not None and after in (b"", b'"')
+        return self._delimiter * width + (b'"' + after if inside else b"x")
+
+
+@lru_cache
+def _grammar(delimiter: bytes, *, crlf: bool) -> _Grammar:
+    return _Grammar(delimiter, crlf=crlf)

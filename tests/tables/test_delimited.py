@@ -1,0 +1,161 @@
+"""CSV files: whatever one user's fields hold, the rows of all others are read as they stand."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections import Counter
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crowdgram.tables import delimited, open_rows, tally_rows
+from crowdgram.tables.delimited import read_header
+
+FORGED = "\nvictim,evil\n"
+
+
+def line(*fields, end="\n"):
+    text = io.StringIO()
+    csv.writer(text, lineterminator=end).writerow(fields)
+    return text.getvalue().encode()
+
+
+def users(path):
+    """How many rows each user has, as a release would count them."""
+    rows = open_rows(path, user="who", item="what")
+    with rows.engine as engine:
+        table = tally_rows(rows).table
+        found = engine.fetch(table.group_by("user").agg(n=table.n.sum().cast("int64")), "testing")
+    return dict(zip(found["user"].to_pylist(), found["n"].to_pylist(), strict=True))
+
+
+def read(path, columns=("who", "what"), delimiter=","):
+    table = delimited.delimited([str(path)], delimiter, read_header(str(path), delimiter), columns).read_all()
+    return Counter(zip(*(table[name].to_pylist() for name in columns), strict=True))
+
+
+@pytest.mark.parametrize("place", [8_000_000, 2**23, 16_000_000], ids=str)
+@pytest.mark.parametrize("size", [300, 300_000], ids=str)
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+def test_a_quoted_field_over_any_boundary_changes_nobody_elses_rows(tmp_path, place, size, suffix):
+    honest = b"".join(b"user%04d,item-%040d\n" % (j, j) for j in range(1000))
+    before = (place - size // 2) // len(honest)
+    path = tmp_path / f"t.{suffix}"
+    attack = line("attacker", "x" * ((place - size // 2) % len(honest))) + line("attacker", FORGED * (size // 13))
+    text = b"who,what\n" + honest * before + attack + honest * 40
+    path.write_bytes(gzip.compress(text, 1) if suffix.endswith("gz") else text)
+    assert users(path) == {f"user{j:04d}": before + 40 for j in range(1000)} | {"attacker": 2}
+
+
+@pytest.mark.parametrize("quoted", [True, False])
+def test_a_record_above_the_limit_is_left_out_and_no_other(tmp_path, quoted):
+    long = b'attacker,"' + FORGED.encode() * (delimited.RECORD_LIMIT // 13 + 1) + b'"\n'
+    text = b"who,what\n" + b"a,x\n" * 5 + (long if quoted else long.replace(b"\n", b"").replace(b'"', b"") + b"\n")
+    (tmp_path / "t.csv").write_bytes(text + b"b,x\n" * 7)
+    assert users(tmp_path / "t.csv") == {"a": 5, "b": 7}
+
+
+PIECES = [
+    "\n",
+    "\r",
+    "\r\n",
+    '"',
+    '""',
+    ",",
+    "a",
+    FORGED,
+    '"\nvictim,"x',
+    "é",
+    " ",
+    ",,,",
+    "\r\nvictim,evil\r\n",
+    "x" * 50,
+]
+ODD = [
+    b"attacker,\xff",
+    b'attacker,"\xff\nvictim,evil\n\xfe"',
+    b"attacker,a,b,c",
+    b"attacker",
+    b"",
+    b"attacker,a\rvictim,evil",
+    b"attacker,a\r",
+    b'attacker,"a\nvictim,evil\n",q,r',
+    b'attacker,"a"b"c',
+    b'attacker,a"b',
+    b'"attacker"z,a',
+    b'attacker,"' + b"q\nvictim,evil\n" * 70 + b'"',
+    b'attacker,"' + b'""' * 400 + b'"',
+    b"attacker," + b"q" * 900,
+]
+written = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b\nc", 'd"e', "f,g", "é", "h\ri"]), st.none() | written | st.sampled_from(ODD)
+        ),
+        min_size=1,
+        max_size=25,
+    ),
+    end=st.sampled_from(["\n", "\r\n"]),
+    chunk=st.sampled_from([1, 7, 50, 600]),
+    more=st.sampled_from([1, 50, 1000]),
+    bom=st.sampled_from([b"", b"\xef\xbb\xbf"]),
+)
+def test_a_user_changes_no_rows_but_their_own(tmp_path_factory, rows, end, chunk, more, bom):
+    honest, text = Counter(), bom + line("who", "what", end=end)
+    for place, (item, attack) in enumerate(rows):
+        honest[f"u{place}", item] += 1
+        text += b'u%d,"%b"' % (place, item.replace('"', '""').encode()) + end.encode()
+        if attack is not None:
+            text += line("attacker", attack, end=end) if isinstance(attack, str) else attack + end.encode()
+    path = tmp_path_factory.mktemp("csv") / "t.csv"
+    path.write_bytes(text)
+    limit = max(300, chunk + more)
+    with mock.patch.multiple(delimited, CHUNK=chunk, RECORD_LIMIT=limit):
+        found = read(path)
+    mine = {row: n for row, n in found.items() if row[0] is not None and row[0].startswith("attacker")}
+    assert Counter({row: n for row, n in found.items() if row not in mine}) == honest
+    with mock.patch.multiple(delimited, CHUNK=2**23, RECORD_LIMIT=limit):
+        assert read(path) == found  # and where a file is cut plays no part
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('who,what\na,"x ""y"""\n', [("a", 'x "y"')]),
+        ('who,what\na,x "y"\n', [("a", 'x "y"')]),
+        ('who,what\na,"x"y\n', [("a", "xy")]),
+        ("who,what\na,x\ry\n", [("a", "x\ry")]),
+        ("who,what\na,x\r\n", [("a", "x\r")]),
+        ("who,what\r\na,x\r\n", [("a", "x")]),
+        ("who,what\r\na,x\r\r\n", [("a", "x\r")]),
+        ("who,what\r\na,x\n", [("a", "x")]),
+        ("who,what\na,x", [("a", "x")]),
+        ('who,what\na,"x', []),
+        ('who,what\na,x\nb,"y\nc,z\n', [("a", "x")]),
+        ('who,what\n\n"",x\na,""\n', [(None, "x"), ("a", None)]),
+        ('"wh\no",what\na,x\n', [("a", "x")]),
+        ("who,what\na,x\0y\n", [("a", "x\0y")]),
+        ("who,what\n", []),
+        ("who,what", []),
+    ],
+)
+def test_what_a_field_is(tmp_path, text, found):
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    header = read_header(str(path), ",")
+    for chunk in (1, 2, 2**23):
+        with mock.patch.object(delimited, "CHUNK", chunk):
+            assert read(path, header) == Counter(found)
+
+
+def test_tabs(tmp_path):
+    (tmp_path / "t.tsv").write_text('who\twhat\na\tx,"y"\n"b\tc"\tz\n')
+    assert read(tmp_path / "t.tsv", delimiter="\t") == Counter([("a", 'x,"y"'), ("b\tc", "z")])
