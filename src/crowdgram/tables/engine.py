@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import ibis
+import ibis.expr.datatypes as dt
 import pyarrow as pa
 
 from ..errors import CrowdgramError, EngineFailure
@@ -138,6 +139,13 @@ class Engine:
         """
         shielded(stage, lambda: self._plan(table), self._stop)
 
+    def exact(self, text: Any) -> Any:
+        """A column of strings that are compared code point by code point, whatever collation the column has.
+
+        Under another collation "a" and "A" may be one key, and which of them stands for it is up to the rows.
+        """
+        return text
+
     def on_close(self, act: Callable[[], None]) -> None:
         """Have `act` done at the end, after all else."""
         self._on_close.append(act)
@@ -184,6 +192,10 @@ class Engine:
 class DuckEngine(Engine):
     """DuckDB, embedded by default."""
 
+    def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
+        super().__init__(backend, on_close)
+        self._exact: Any = None
+
     @classmethod
     def embedded(cls) -> DuckEngine:
         """A private in-memory database that spills, if it must, to a folder only this user can read."""
@@ -207,6 +219,15 @@ class DuckEngine(Engine):
                 remove()
 
         return cls(backend, [dispose])
+
+    def exact(self, text: Any) -> Any:
+        # Ibis has no COLLATE, but it can call a macro that has. The collation stays with the column in kept tables.
+        if self._exact is None:
+            name = fresh_name()
+            self.backend.raw_sql(f'CREATE TEMP MACRO "{name}"(text) AS (text::VARCHAR) COLLATE "binary"')
+            self._on_close.insert(0, lambda: self.backend.raw_sql(f'DROP MACRO "{name}"'))
+            self._exact = _builtin(name, 1)
+        return self._exact(text)
 
     def register(self, data: object) -> ir.Table:
         """Let DuckDB scan an Arrow object in place."""
@@ -249,6 +270,11 @@ class SparkEngine(Engine):
         self._session = session
         self._frames: dict[str, Any] = {}
 
+    def exact(self, text: Any) -> Any:
+        if int(self._session.version.split(".")[0]) < 4:
+            return text  # has no collations
+        return _builtin("collate", 2)(text, "UTF8_BINARY")
+
     def _create(self, name: str, table: ir.Table) -> None:
         self._hold(name, self._session.sql(self._sql(table)))
 
@@ -276,6 +302,11 @@ def engine_for(backend: Any, on_close: Sequence[Callable[[], None]] = ()) -> Eng
     if backend.name == "pyspark":
         return SparkEngine(backend, backend._session, on_close)
     return Engine(backend, on_close)
+
+
+def _builtin(name: str, arguments: int) -> Any:
+    """A function of the engine, of strings, that Ibis does not know."""
+    return ibis.udf.scalar.builtin(lambda *_: None, name=name, signature=((dt.string,) * arguments, dt.string))
 
 
 def fresh_name() -> str:

@@ -27,6 +27,7 @@ from ibis.common.deferred import Deferred
 from sqlglot import exp
 
 from ..errors import InvalidArgument, InvalidTable
+from .engine import Engine
 
 __all__ = ["Expression", "columns_of", "evaluate", "parse"]
 
@@ -65,10 +66,10 @@ def columns_of(tree: Tree) -> list[str]:
     return list(dict.fromkeys(column.name for column in tree.find_all(exp.Column)))
 
 
-def evaluate(expression: object, table: ir.Table, role: str) -> Any:
+def evaluate(expression: object, engine: Engine, table: ir.Table, role: str) -> Any:
     """The expression as an Ibis column of `table`, checked to be one of single rows."""
     if isinstance(expression, str):
-        return _Translator(table, role, expression).column(parse(expression, role))
+        return _Translator(engine, table, role, expression).column(parse(expression, role))
     value: Any = expression
     try:
         if isinstance(expression, Deferred):
@@ -147,8 +148,8 @@ def _row_wise(role: str, what: str) -> str:
 class _Translator:
     """From an SQL tree to an Ibis column. What has no rule is refused."""
 
-    def __init__(self, table: ir.Table, role: str, text: str) -> None:
-        self._table, self._role, self._text = table, role, text
+    def __init__(self, engine: Engine, table: ir.Table, role: str, text: str) -> None:
+        self._engine, self._table, self._role, self._text = engine, table, role, text
         self._types = dict(table.schema().items())
 
     def column(self, tree: Tree) -> Any:
@@ -186,6 +187,8 @@ class _Translator:
             raise InvalidTable(f"{self._role}={self._text!r}: the table has no column {tree.name!r}.")
         column: Any = self._table[tree.name]
         kind = column.type()
+        if kind.is_string():
+            return self._engine.exact(column)
         if kind.is_uuid():
             return column.cast("string")
         if kind.is_timestamp():

@@ -99,15 +99,15 @@ def open_rows(
         columns = {}
         for place, (name, expression) in enumerate(chosen):
             role = "by" if by is not None and place == 0 else "item"
-            column = table[name] if expression is None else evaluate(expression, table, f"{role} {name!r}")
+            column = table[name] if expression is None else evaluate(expression, engine, table, f"{role} {name!r}")
             check_column(role, name, column.type())  # type: ignore[arg-type]
             columns["item" if place == 0 else f"item_{place}"] = column
         types = tuple(column.type() for column in columns.values())
-        selected = {"user": key(table[user]), **{name: key(column) for name, column in columns.items()}}
+        selected = {name: _exact(engine, key(column)) for name, column in {"user": table[user], **columns}.items()}
         if count is not None:
             selected["n"] = _count(table[count], count, is_text(source))
         if where is not None:
-            table, selected = _kept(table, where, selected)
+            table, selected = _kept(engine, table, where, selected)
         rows = Rows(engine, table.select(**selected), tuple(names), types)
         engine.check(rows.table, "opening the table")
         return rows
@@ -160,9 +160,15 @@ def _opened(
     raise InvalidTable(f"{asked}: {said}{hint}" if asked else f"{said}{hint}")
 
 
-def _kept(table: ir.Table, where: object, selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:
+def _exact(engine: Engine, column: Any) -> Any:
+    return engine.exact(column) if column.type().is_string() else column
+
+
+def _kept(
+    engine: Engine, table: ir.Table, where: object, selected: dict[str, Any]
+) -> tuple[ir.Table, dict[str, Any]]:
     """The filter's verdict is one more column of the row; what is not true is dropped."""
-    verdict = evaluate(where, table, "where")
+    verdict = evaluate(where, engine, table, "where")
     verdict = verdict.cast("boolean") if verdict.type().is_null() else verdict
     if not verdict.type().is_boolean():
         shown = f"={where!r}" if isinstance(where, str) else ""
