@@ -116,7 +116,7 @@ def test_an_error_nobody_foresaw_takes_nothing_along(kind, monkeypatch):
         release(table(), mechanism="laplace", delta=0.0)
     hanging = all_that_hangs_on(caught.value)
     assert SECRET not in hanging
-    assert kind.__name__ in str(caught.value)
+    assert kind.__name__ not in str(caught.value)  # which kind it is may depend on a row
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
 

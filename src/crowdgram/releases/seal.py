@@ -21,8 +21,9 @@ def sealed(call: Callable[P, T]) -> Callable[P, T]:
 
     A traceback holds the variables of every frame that it passed, exact sums among them, and error reporters print
     them. So our errors start a new traceback here, with no cause and no context; an error that nobody foresaw, whose
-    message may quote rows, becomes an `EngineFailure` that says its kind only. What a caller's own `progress` raises is
-    passed on as it is. Ctrl-C is a `KeyboardInterrupt`, whatever the engine made of it.
+    message may quote rows and whose kind may depend on them, becomes an `EngineFailure` that says neither. What a
+    caller's own `progress` raises is passed on as it is. Ctrl-C is a `KeyboardInterrupt`, whatever the engine made of
+    it.
     """
 
     signature = inspect.signature(call)
@@ -52,8 +53,8 @@ def sealed(call: Callable[P, T]) -> Callable[P, T]:
                 if any(error is one for one in callers):
                     raise
                 left = EngineFailure(
-                    f"an unexpected {type(error).__name__} stopped the release; its message is withheld because it may "
-                    "quote rows. Nothing was released. Please report it."
+                    "an unexpected error stopped the release; what it is stays untold, because that may depend on "
+                    "rows. Nothing was released. Please report it."
                 )
             except BaseException as error:
                 if any(error is one for one in callers):

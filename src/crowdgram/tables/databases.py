@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,13 +28,14 @@ import sqlglot
 from sqlglot import exp
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
+from .arrow import as_text
 from .columns import check_columns
-from .engine import DuckEngine, Engine, fresh_name
+from .engine import DuckEngine, Engine, fresh_name, shielded
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Database", "as_database", "check_query", "is_address", "open_database", "resolved_kind"]
+__all__ = ["Database", "as_database", "check_query", "is_address", "open_database", "open_ibis", "resolved_kind"]
 
 T = TypeVar("T")
 
@@ -44,6 +45,7 @@ BATCH = 50_000
 _SCHEMES = {"duckdb": "duckdb", "sqlite": "sqlite", "postgresql": "postgres", "postgres": "postgres", "spark": "spark"}
 _FILES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
 _STAGE = "reading the database"
+_ISO_DATE = "-".join("[0-9]" * digits for digits in (4, 2, 2))
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,27 @@ def open_database(database: Database, columns: Sequence[str] | None, user: str) 
         check_query(database.query, kind, user)
     elif not database.table or not all(re.fullmatch(r"[^\x00\"]+", part) for part in database.table.split(".")):
         raise InvalidArgument(f"table={database.table!r}: needs the name of a table, or of a schema and a table.")
-    opener = {"duckdb": _open_duckdb, "sqlite": _open_sqlite, "postgres": _open_postgres}[kind]
-    return opener(database, columns)
+    if kind == "sqlite":
+        return _open_sqlite(database, columns, user)
+    return {"duckdb": _open_duckdb, "postgres": _open_postgres}[kind](database, columns)
+
+
+def open_ibis(backend: Any, table: ir.Table, user: str) -> tuple[Engine, ir.Table] | None:
+    """An Ibis table on SQLite or PostgreSQL, read like a table of these databases; None for other backends.
+
+    Ibis' own way to Arrow fails on values that do not fit the schema, so that a row decides over a release.
+    """
+    if backend.name not in ("sqlite", "postgres"):
+        return None
+    query = shielded(_STAGE, lambda: _compiled(backend, table))
+    if backend.name == "postgres":
+        described = shielded(_STAGE, lambda: _borrowed_columns(backend.con, query))
+        parts = [_postgres_column(name, kind) for name, kind in described]
+        return _streamed(parts, _batches(parts, _borrowed_rows(backend.con, _selected(parts, query))))
+    parts = [_sqlite_column(name, _declared(dtype), user) for name, dtype in table.schema().items()]
+    # A connection to SQLite belongs to its thread, and the engine reads in others: so the rows are read here.
+    batches = shielded(_STAGE, lambda: list(_batches(parts, _lite_rows(backend.con, _selected(parts, query)))))
+    return _streamed(parts, batches)
 
 
 def resolved_kind(database: Database) -> str:
@@ -224,7 +245,7 @@ def _open_duckdb(database: Database, columns: Sequence[str] | None) -> tuple[Eng
 # --- SQLite
 
 
-def _open_sqlite(database: Database, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+def _open_sqlite(database: Database, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
     path = _existing(database)
     wrong = UnreadableSource(f"{database.shown} cannot be opened as an SQLite database: it is none, or cannot be read.")
     address = f"file:{quote(os.path.abspath(path))}?mode=ro"
@@ -236,26 +257,25 @@ def _open_sqlite(database: Database, columns: Sequence[str] | None) -> tuple[Eng
     with closing(connection):
         _said(lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone(), wrong)
         declared = _sqlite_columns(connection, database)
-    parts = [_sqlite_column(name, kind) for name, kind in _wanted(declared, columns)]
-    selected = ", ".join(f"{part.sql} AS {_quoted(part.name)}" for part in parts)
-    query = f"SELECT {selected} FROM {_from(database)}"
+    parts = [_sqlite_column(name, kind, user) for name, kind in _wanted(declared, columns)]
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
         with closing(connect()) as own:
-            own.text_factory = _utf8
-            cursor = own.execute(query)
-            while batch := cursor.fetchmany(BATCH):
-                yield batch
+            yield from _lite_rows(own, _selected(parts, _from(database)))
 
-    return _streamed(parts, rows)
+    return _streamed(parts, _batches(parts, rows()))
 
 
-def _utf8(text: bytes) -> str | None:
-    """What SQLite calls text, unchecked: what is not UTF-8 is read as missing, so that no row can fail a release."""
+def _lite_rows(connection: sqlite3.Connection, query: str) -> Iterator[list[tuple[Any, ...]]]:
+    """Texts come as bytes: SQLite does not hold them to UTF-8, and Python's own conversion would fail."""
+    before = connection.text_factory
+    connection.text_factory = bytes
     try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return None
+        cursor = connection.execute(query)
+        while batch := cursor.fetchmany(BATCH):
+            yield batch
+    finally:
+        connection.text_factory = before
 
 
 def _sqlite_columns(connection: sqlite3.Connection, database: Database) -> list[tuple[str, str]]:
@@ -289,22 +309,33 @@ class _Column:
     cast: str | None = None
 
 
-def _sqlite_column(name: str, declared: str) -> _Column:
+def _sqlite_column(name: str, declared: str, user: str) -> _Column:
     """By the rules of SQLite's column affinity, and what people write for dates and booleans."""
     column, kind = _quoted(name), declared.upper()
     integer = f"CASE typeof({column}) WHEN 'integer' THEN {column} END"
-    text = f"CASE WHEN typeof({column}) IN ('text', 'integer', 'real') THEN CAST({column} AS TEXT) END"
+    # Two floats that differ in the 16th digit are one as text; quoted, they are two.
+    text = f"CASE typeof({column}) WHEN 'real' THEN quote({column}) WHEN 'blob' THEN NULL ELSE {column} END"
+    text = f"CAST({text} AS TEXT)"
     if "INT" in kind:
         return _Column(name, integer, pa.int64())
     if "BOOL" in kind:
         return _Column(name, f"CASE WHEN {column} IN (0, 1) THEN {integer} END", pa.int64(), "boolean")
     if kind == "DATE":
-        return _Column(name, text, pa.string(), "date")
+        # Users are told apart by the text: it must be the only one for its date.
+        strict = f"CASE WHEN {column} GLOB '{_ISO_DATE}' THEN {column} END"
+        return _Column(name, strict if name == user else text, pa.string(), "date")
     if kind.startswith(("DATETIME", "TIMESTAMP")):
         return _Column(name, text, pa.string(), "timestamp(6)")
     if any(part in kind for part in ("REAL", "FLOA", "DOUB", "DEC", "NUM")):
         return _Column(name, f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN {column} + 0.0 END", pa.float64())
     return _Column(name, text, pa.string())
+
+
+def _declared(dtype: Any) -> str:
+    """What SQLite would call a column of this Ibis type."""
+    names = {"integer": "INTEGER", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP", "floating": "REAL"}
+    names["decimal"] = "REAL"
+    return next((name for kind, name in names.items() if getattr(dtype, f"is_{kind}")()), "")
 
 
 # --- PostgreSQL
@@ -326,16 +357,30 @@ def _open_postgres(database: Database, columns: Sequence[str] | None) -> tuple[E
     with closing(_connected(connect, database)) as connection:
         described = _postgres_columns(connection, database)
     parts = [_postgres_column(name, kind) for name, kind in _wanted(described, columns)]
-    selected = ", ".join(f"{part.sql} AS {_quoted(part.name)}" for part in parts)
-    query = f"SELECT {selected} FROM {_from(database)}"
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
-        with closing(connect()) as own, own.cursor(name="crowdgram", binary=True) as cursor:
-            cursor.execute(query)
-            while batch := cursor.fetchmany(BATCH):
-                yield batch
+        with closing(connect()) as own:
+            yield from _fetched(own, _selected(parts, _from(database)))
 
-    return _streamed(parts, rows)
+    return _streamed(parts, _batches(parts, rows()))
+
+
+def _fetched(connection: Any, query: str) -> Iterator[list[tuple[Any, ...]]]:
+    with connection.cursor(name=fresh_name(), binary=True) as cursor:
+        cursor.execute(query)
+        while batch := cursor.fetchmany(BATCH):
+            yield batch
+
+
+def _borrowed_rows(connection: Any, query: str) -> Iterator[list[tuple[Any, ...]]]:
+    """On a connection of the caller, which is left as it was."""
+    with connection.transaction():
+        yield from _fetched(connection, query)
+
+
+def _borrowed_columns(connection: Any, source: str) -> list[tuple[str, str]]:
+    with connection.transaction():
+        return _described(connection, source)
 
 
 def _connected(connect: Callable[[], Any], database: Database) -> Any:
@@ -360,55 +405,80 @@ def _postgres_columns(connection: Any, database: Database) -> list[tuple[str, st
     if database.table is not None:
         wrong = UnreadableSource(f"{database.shown} has no table {database.table!r} that may be read. Check the name.")
 
-    def described() -> list[tuple[str, str]]:
-        cursor = connection.execute(f"SELECT * FROM {_from(database)} LIMIT 0")
-        codes = [column.type_code for column in cursor.description]
-        found = connection.execute("SELECT oid::int8, typname FROM pg_type WHERE oid = ANY(%s)", (codes,)).fetchall()
-        names = dict(found)
-        return [(column.name, names[column.type_code]) for column in cursor.description]
+    return _said(lambda: _described(connection, _from(database)), wrong)
 
-    return _said(described, wrong)
+
+def _described(connection: Any, source: str) -> list[tuple[str, str]]:
+    cursor = connection.execute(f"SELECT * FROM {source} LIMIT 0")
+    codes = [column.type_code for column in cursor.description]
+    found = connection.execute("SELECT oid::int8, typname FROM pg_type WHERE oid = ANY(%s)", (codes,)).fetchall()
+    names = dict(found)
+    return [(column.name, names[column.type_code]) for column in cursor.description]
 
 
 def _postgres_column(name: str, kind: str) -> _Column:
     column = _quoted(name)
-    finite = f"CASE WHEN {column} BETWEEN '0001-01-01' AND '9999-12-31' THEN {column}"
     if kind in ("int2", "int4", "int8"):
         return _Column(name, f"{column}::int8", pa.int64())
     if kind == "bool":
         return _Column(name, column, pa.bool_())
     if kind == "date":
-        return _Column(name, f"{finite} END", pa.date32())
+        return _Column(name, _finite(column), pa.date32())
     if kind == "timestamp":
-        return _Column(name, f"{finite} END", pa.timestamp("us"))
+        return _Column(name, _finite(column), pa.timestamp("us"))
     if kind == "timestamptz":
-        return _Column(name, f"{finite} AT TIME ZONE 'UTC' END", pa.timestamp("us"))
+        return _Column(name, _finite(f"({column} AT TIME ZONE 'UTC')"), pa.timestamp("us"))
     if kind == "uuid":
         return _Column(name, f"{column}::text", pa.string(), "uuid")
-    if kind in ("numeric", "float4", "float8"):
+    if kind == "numeric":
+        return _Column(name, f"{column}::text", pa.string(), "float64")  # the server refuses to make 1e400 a float
+    if kind in ("float4", "float8"):
         return _Column(name, f"{column}::float8", pa.float64())
     return _Column(name, f"{column}::text", pa.string())  # text of any kind, enums
+
+
+def _finite(moment: str) -> str:
+    """Null where Python has no such date."""
+    return f"CASE WHEN {moment} >= '0001-01-01' AND {moment} < '10000-01-01' THEN {moment} END"
 
 
 # --- shared
 
 
-def _streamed(parts: Sequence[_Column], rows: Callable[[], Iterator[list[tuple[Any, ...]]]]) -> tuple[Engine, ir.Table]:
+def _streamed(parts: Sequence[_Column], batches: Iterable[pa.RecordBatch]) -> tuple[Engine, ir.Table]:
     """The rows as a stream that the embedded engine reads once, batch by batch."""
-    schema = pa.schema([(part.name, part.arrow) for part in parts])
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in rows():
-            columns = zip(zip(*batch, strict=True), parts, strict=True)
-            yield pa.record_batch([pa.array(values, part.arrow) for values, part in columns], schema=schema)
-
+    schema = _schema(parts)
     engine = DuckEngine.embedded()
     try:
-        table = engine.register(pa.RecordBatchReader.from_batches(schema, batches()))
+        table = engine.register(pa.RecordBatchReader.from_batches(schema, batches))
         return engine, table.mutate(**{part.name: table[part.name].try_cast(part.cast) for part in parts if part.cast})
     except BaseException:
         engine.close()
         raise
+
+
+def _schema(parts: Sequence[_Column]) -> pa.Schema:
+    return pa.schema([(part.name, part.arrow) for part in parts])
+
+
+def _batches(parts: Sequence[_Column], rows: Iterable[list[tuple[Any, ...]]]) -> Iterator[pa.RecordBatch]:
+    for batch in rows:
+        columns = zip(zip(*batch, strict=True), parts, strict=True)
+        yield pa.record_batch([_array(values, part.arrow) for values, part in columns], schema=_schema(parts))
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    return as_text(pa.array(values, pa.binary())) if pa.types.is_string(kind) else pa.array(values, kind)
+
+
+def _selected(parts: Sequence[_Column], source: str) -> str:
+    return f"SELECT {', '.join(f'{part.sql} AS {_quoted(part.name)}' for part in parts)} FROM {source}"
+
+
+def _compiled(backend: Any, table: ir.Table) -> str:
+    """An Ibis table as a subquery; what it needs of the caller's memory is put in place first."""
+    backend._run_pre_execute_hooks(table)
+    return f"({backend.compile(table)}) AS crowdgram_query"
 
 
 def _said(call: Callable[[], T], instead: Exception) -> T:

@@ -30,6 +30,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv
 
+from .arrow import as_text
+
 __all__ = ["delimited", "read_header"]
 
 CHUNK = 2**23
@@ -80,21 +82,7 @@ def _batches(path: str, delimiter: bytes, header: Sequence[str], columns: Sequen
             read = csv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
             table = csv.read_csv(pa.BufferReader(block), read, parse, convert)
             for batch in table.to_batches():
-                yield pa.record_batch([_text(values) for values in batch.columns], names=list(columns))
-
-
-def _text(values: pa.Array) -> pa.Array:
-    try:
-        return values.cast(pa.string())
-    except pa.ArrowInvalid:  # a value is not UTF-8
-        return pa.array([_decoded(value) for value in values.to_pylist()], pa.string())
-
-
-def _decoded(value: bytes | None) -> str | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError:
-        return None
+                yield pa.record_batch([as_text(values) for values in batch.columns], names=list(columns))
 
 
 def _blocks(file: Any, delimiter: bytes, width: int) -> Iterator[bytes]:

@@ -28,6 +28,7 @@ from sqlglot import exp
 
 from ..errors import InvalidArgument, InvalidTable
 from .engine import Engine
+from .kinds import moment
 
 __all__ = ["Expression", "columns_of", "evaluate", "parse"]
 
@@ -191,8 +192,8 @@ class _Translator:
             return self._engine.exact(column)
         if kind.is_uuid():
             return column.cast("string")
-        if kind.is_timestamp():
-            return column.cast("timestamp(6)")
+        if kind.is_date() or kind.is_timestamp():
+            return moment(column)
         return column.try_cast("float64") if kind.is_decimal() or kind.is_floating() else column
 
     def literal(self, tree: Tree) -> Any:
@@ -220,13 +221,13 @@ class _Translator:
         value, family = text.name, _family(other)
         try:
             if family == "date":
-                moment = datetime.datetime.fromisoformat(value)
-                is_date = moment == datetime.datetime(moment.year, moment.month, moment.day)
-                return ibis.literal(moment.date() if is_date else moment, "date" if is_date else "timestamp(6)")
+                time = datetime.datetime.fromisoformat(value)
+                is_date = time == datetime.datetime(time.year, time.month, time.day)
+                return ibis.literal(time.date() if is_date else time, "date" if is_date else "timestamp(6)")
             if family == "timestamp":
-                moment = datetime.datetime.fromisoformat(value)
-                moment = moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
-                return ibis.literal(moment, "timestamp(6)")
+                time = datetime.datetime.fromisoformat(value)
+                time = time if time.tzinfo is None else time.astimezone(datetime.UTC).replace(tzinfo=None)
+                return ibis.literal(time, "timestamp(6)")
             if family == "number":
                 return self.column(exp.Literal.number(value.strip() or "empty"))
         except ValueError:
@@ -387,10 +388,10 @@ class _Translator:
             return value.try_cast("int64")
         if kind == D.DATE:
             self._need(tree, source.is_string() or source.is_temporal())
-            return value.date() if source.is_timestamp() else value.try_cast("date")
+            return value.date() if source.is_timestamp() else moment(value.try_cast("date"))
         if kind in (D.TIMESTAMP, D.TIMESTAMPNTZ, D.DATETIME):
             self._need(tree, source.is_string() or source.is_temporal())
-            return value.try_cast("timestamp(6)")
+            return moment(value.try_cast("timestamp(6)"))
         if kind in (D.DOUBLE, D.FLOAT):
             self._need(tree, source.is_string() or _family(value) == "number")
             return value.try_cast("float64")

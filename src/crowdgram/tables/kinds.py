@@ -10,7 +10,8 @@
 
 A column's kind comes from the schema. Floats and decimals have none: when two of them are the same is for the caller
 to say, by a cast. A timestamp may be an item but not a user: the engine rounds it to microseconds, and users that
-merge are no longer the unit that is protected (docs/proofs/filters.md).
+merge are no longer the unit that is protected (docs/proofs/filters.md). Dates and timestamps outside the years 1 to
+9999 are null: beyond, functions of some engines fail, and whether a release fails would depend on a row.
 
 Strings are compared as they are, code point by code point: "é" in one piece and "é" in two are two items.
 """
@@ -23,16 +24,19 @@ import uuid
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex
 
+import ibis
 import ibis.expr.datatypes as dt
 import pyarrow as pa
 
 from ..errors import InvalidDomain, InvalidTable
 
-__all__ = ["Kind", "Value", "arrow_keys", "check_column", "convert", "key", "kind_of"]
+__all__ = ["Kind", "Value", "arrow_keys", "check_column", "convert", "key", "kind_of", "moment"]
 
 Kind = Literal["integer", "string", "boolean", "date", "timestamp", "uuid"]
 Value = int | str | bool | datetime.date | datetime.datetime | uuid.UUID
 
+_FIRST, _LAST = datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)
+_MICROSECONDS = dt.Timestamp(scale=6)
 _PLURAL: dict[Kind, str] = {
     "integer": "integers",
     "string": "strings",
@@ -68,13 +72,32 @@ def check_column(role: Literal["user", "item", "by"], column: str, dtype: dt.Dat
 
 
 def key(column: Any) -> Any:
-    """The column as it is grouped and joined: UUIDs as text, timestamps without zone in microseconds."""
-    dtype = column.type()
-    if dtype.is_uuid():
+    """The column as it is grouped and joined: UUIDs as text, dates and timestamps as `moment` has them."""
+    if column.type().is_uuid():
         return column.cast("string")
-    if dtype.is_timestamp():
-        return column.cast(dt.Timestamp(scale=6))  # engines are set to UTC when Ibis connects to them
-    return column
+    return moment(column)
+
+
+def moment(column: Any) -> Any:
+    """A date, or a timestamp without zone in microseconds, in the years 1 to 9999; else null. Others as they are."""
+    dtype = column.type()
+    if dtype.is_date():
+        return _in_years(column)
+    if not dtype.is_timestamp():
+        return column
+    if dtype.scale != 9:
+        column = _in_years(column)  # before the cast, which fails where microseconds do not reach
+    # Engines are set to UTC when Ibis connects to them; where the caller has set another zone, a cast moves the moment.
+    return _in_years(column.cast(_MICROSECONDS))
+
+
+def _in_years(column: Any) -> Any:
+    dtype = column.type()
+    if dtype.is_date():
+        first, last = (ibis.literal(end.date(), dt.date) for end in (_FIRST, _LAST))
+    else:
+        first, last = (ibis.literal(end, _MICROSECONDS).cast(dtype) for end in (_FIRST, _LAST))
+    return ibis.ifelse((column >= first) & (column <= last), column, ibis.null(dtype))
 
 
 def arrow_keys(values: Sequence[Value], dtype: dt.DataType) -> pa.Array:

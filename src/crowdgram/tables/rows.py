@@ -164,9 +164,7 @@ def _exact(engine: Engine, column: Any) -> Any:
     return engine.exact(column) if column.type().is_string() else column
 
 
-def _kept(
-    engine: Engine, table: ir.Table, where: object, selected: dict[str, Any]
-) -> tuple[ir.Table, dict[str, Any]]:
+def _kept(engine: Engine, table: ir.Table, where: object, selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:
     """The filter's verdict is one more column of the row; what is not true is dropped."""
     verdict = evaluate(where, engine, table, "where")
     verdict = verdict.cast("boolean") if verdict.type().is_null() else verdict

@@ -12,17 +12,18 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import ibis
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow import dataset, parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
+from .arrow import in_years, is_foreign
 from .columns import check_columns, listed
-from .databases import Database, as_database, check_query, open_database, resolved_kind
+from .databases import Database, as_database, check_query, open_database, open_ibis, resolved_kind
 from .delimited import delimited, read_header
 from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
 
@@ -63,7 +64,8 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
         backend = shielded("opening the Ibis table", lambda: ibis.get_backend(source))
         if backend.name in ENGINES:
             return engine_for(backend), source
-        return _open_arrow(_stream(backend, source.select(*_all_or(columns, source.columns))))
+        chosen = source.select(*_all_or(columns, source.columns))
+        return open_ibis(backend, chosen, user) or _open_arrow(_stream(backend, chosen))
     if module == "pyspark":
         return _open_spark(source, columns)
     if module == "pandas" and kind == "DataFrame":
@@ -90,15 +92,25 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
         arrow: Any = source
         names = list(arrow.schema.names)
         check_columns(names, columns)
-        return _open_arrow(arrow.select(list(_all_or(columns, names))) if isinstance(arrow, pa.Table) else arrow)
+        if user in names and pa.types.is_date64(arrow.schema.field(user).type):
+            raise InvalidTable(
+                f"user column {user!r} has type date64, whose parts of a day engines drop: users would merge. Cast it "
+                "to date32."
+            )
+        wanted = list(_all_or(columns, names))
+        return _open_arrow(arrow.select(wanted) if isinstance(arrow, pa.Table) else arrow, wanted)
     raise _not_a_table(source)
 
 
 def _stream(backend: Any, table: ir.Table) -> pa.RecordBatchReader:
     """The rows of an Ibis table, batch by batch, asked for when the engine reads them."""
     schema = table.schema().to_pyarrow()
-    batches = (batch.cast(schema) for batch in backend.to_pyarrow_batches(table))
-    return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in backend.to_pyarrow_batches(table):
+            yield batch.cast(schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
 def is_text(source: object) -> bool:
@@ -163,13 +175,14 @@ def _not_a_table(source: object) -> InvalidArgument:
     )
 
 
-def _open_arrow(data: Any) -> tuple[Engine, ir.Table]:
+def _open_arrow(data: Any, columns: Sequence[str] | None = None) -> tuple[Engine, ir.Table]:
     if isinstance(data, pa.Table):
         for position, field in enumerate(data.schema):
             if pa.types.is_dictionary(field.type) or pa.types.is_null(field.type):
                 # A column without any value has no type; as strings it serves like any other empty column.
                 plain = pa.string() if pa.types.is_null(field.type) else field.type.value_type
                 data = data.set_column(position, field.name, data.column(position).cast(plain))
+    data = in_years(data, data.schema.names if columns is None else columns)
     engine = DuckEngine.embedded()
     try:
         return engine, engine.register(data)
@@ -309,7 +322,12 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
     if suffix in PARQUET_SUFFIXES:
         table: ir.Table = _readable(paths, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
         check_columns(list(table.columns), columns)
-        _check_same_types(paths, _all_or(columns, list(table.columns)))
+        wanted = _all_or(columns, list(table.columns))
+        schema = _check_same_types(paths, wanted)
+        if any(is_foreign(schema.field(name).type) for name in wanted):
+            # The engine's own reader would fail on a moment that it cannot hold.
+            files = dataset.dataset(paths, format="parquet", schema=schema)
+            return engine.register(in_years(files, wanted))
         return table
     if suffix in JSON_SUFFIXES:
         if public:
@@ -337,8 +355,8 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
     return engine.register(delimited(paths, delimiter, header, header if public else _all_or(columns, header)))
 
 
-def _check_same_types(paths: list[str], columns: Sequence[str]) -> None:
-    """All Parquet files must agree on the columns' types, by their metadata: a cast by the engine could merge users."""
+def _check_same_types(paths: list[str], columns: Sequence[str]) -> pa.Schema:
+    """The schema, by the files' metadata. All must agree on the columns' types: a cast could merge users."""
     schemas = [_readable([path], "Parquet", partial(parquet.read_schema, path)) for path in paths]
     for name in columns:
         for path, schema in zip(paths, schemas, strict=True):
@@ -348,6 +366,7 @@ def _check_same_types(paths: list[str], columns: Sequence[str]) -> None:
                 raise InvalidTable(
                     f"{path!r} has column {name!r} in another type than {paths[0]!r}: they need one type."
                 )
+    return schemas[0]
 
 
 def _json_format(path: str) -> str:
