@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import duckdb
 import ibis
+import pyarrow as pa
 import pytest
 
 import crowdgram
 from crowdgram import Database
+from crowdgram.errors import InvalidTable
 from crowdgram.tables import count_rows, open_rows, read_domain, tally_rows
 
 COLLATED = {"nocase": ("HeLLo", "hello"), "noaccent": ("Zoë", "Zoe"), "nfc": ("Zoe\u0308", "Zo\u00eb")}
@@ -39,7 +44,8 @@ def collated(request, tmp_path):
         path = tmp_path / "t.duckdb"
         with duckdb.connect(path) as connection:
             connection.execute(f"create table t (who varchar{declared}, what varchar{declared}, g varchar{declared})")
-            connection.executemany("insert into t values (?, ?, ?)", rows)
+            connection.register("rows", pa.table(dict(zip("abc", zip(*rows, strict=True), strict=True))))
+            connection.execute("insert into t select a, b, c from rows")
         if request.param == "file":
             return Database(str(path), table="t")
         opened.append(ibis.duckdb.connect(path))
@@ -87,3 +93,33 @@ def test_a_collation_of_spark_merges_nothing(spark, collation, one, other):
     assert tallied(frame) == sorted((who, what, 1) for who, what in rows)
     assert tallied(frame, where=f"what = '{one}'") == sorted([(one, one, 1), (other, one, 1)])
     assert placed(frame, [one]) == sorted([(one, 0, 1), (other, 0, 1)])
+
+
+def sqlite_table(path, columns, rows):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"create table t ({columns})")
+        connection.executemany(f"insert into t values ({', '.join('?' * len(rows[0]))})", rows)
+        connection.commit()
+    return Database(str(path), table="t")
+
+
+def test_numbers_in_an_untyped_column_of_sqlite_are_their_text_to_the_last_digit(tmp_path):
+    close = 0.1 + 2**-53
+    assert close != 0.1
+    source = sqlite_table(tmp_path / "t.db", "who, what text", [(0.1, "a"), (close, "a"), (7, "a"), ("7", "a")])
+    assert sorted(n for _, _, n in tallied(source)) == [1, 1, 2]  # 7 and "7" read the same
+
+
+def test_users_that_are_dates_of_sqlite_have_one_spelling(tmp_path):
+    rows = [("2024-01-01", "a"), ("2024-1-1", "b"), (" 2024-01-01", "c"), ("2024-01-01 00:00", "d"), ("x", "e")]
+    source = sqlite_table(tmp_path / "t.db", "who date, what text", rows)
+    assert [(str(who), what) for who, what, _ in tallied(source)] == [("2024-01-01", "a")]
+    swapped = sqlite_table(tmp_path / "s.db", "what date, who text", rows)
+    assert len(tallied(swapped)) > 1  # items may have several
+
+
+def test_parts_of_a_day_are_no_users():
+    moments = pa.array([0, 86_400_000, None], pa.int64()).cast(pa.date64())
+    with pytest.raises(InvalidTable, match="date64"):
+        tallied(pa.table({"who": moments, "what": ["a", "b", "c"]}))
+    assert len(tallied(pa.table({"what": moments, "who": ["a", "b", "c"]}))) == 2

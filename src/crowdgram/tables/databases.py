@@ -162,7 +162,18 @@ _ACROSS: dict[str, tuple[type, ...]] = {
     "limits the number of rows": (exp.Limit, exp.Offset, exp.Fetch, exp.TableSample),
     "holds a window function": (exp.Window, exp.Qualify),
     "draws at random": (exp.Rand, exp.Randn),
+    "pivots": (exp.Pivot,),
 }
+_AGGREGATES = re.compile(
+    r"any|any_value|approx_quantile|arbitrary|arg_max_null|arg_max_nulls_last|arg_min_null|arg_min_nulls_last|"
+    r"bitstring_agg|combine_aggr|count_min_sketch|count_star|decimal_average|entropy|every|favg|fsum|geomean|"
+    r"geometric_mean|histogram|histogram_exact|histogram_numeric|hll_sketch_agg|hll_union_agg|json_group_array|"
+    r"json_group_object|json_group_structure|jsonb_agg|jsonb_group_array|jsonb_group_object|kahan_sum|"
+    r"kurtosis_pop|lttb|mad|mean|product|range_agg|range_intersect_agg|reservoir_quantile|sem|some|std|"
+    r"sum_no_overflow|sumkahan|total|try_avg|try_sum|variant_group_array|variant_group_object|wavg|"
+    r"weighted_avg|xmlagg"
+)
+"""Aggregates of DuckDB, SQLite, PostgreSQL and Spark that the parser takes for just any function."""
 
 
 def check_query(query: str, dialect: str, user: str) -> None:
@@ -195,7 +206,9 @@ def check_query(query: str, dialect: str, user: str) -> None:
 def _aggregates(select: Any) -> bool:
     if select.args.get("group") is not None or select.args.get("having") is not None:
         return True
-    return any(one.find_ancestor(exp.Select) is select for one in select.find_all(exp.AggFunc))
+    marks = (exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Anonymous)
+    found = (one for one in select.find_all(*marks) if one.find_ancestor(exp.Select) is select)
+    return any(not isinstance(one, exp.Anonymous) or _AGGREGATES.fullmatch(one.name.lower()) for one in found)
 
 
 def _groups_by(select: Any, user: str) -> bool:

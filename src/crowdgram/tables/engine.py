@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import ibis
-import ibis.expr.datatypes as dt
 import pyarrow as pa
 
 from ..errors import CrowdgramError, EngineFailure
@@ -226,7 +225,7 @@ class DuckEngine(Engine):
             name = fresh_name()
             self.backend.raw_sql(f'CREATE TEMP MACRO "{name}"(text) AS (text::VARCHAR) COLLATE "binary"')
             self._on_close.insert(0, lambda: self.backend.raw_sql(f'DROP MACRO "{name}"'))
-            self._exact = _builtin(name, 1)
+            self._exact = _function(name)
         return self._exact(text)
 
     def register(self, data: object) -> ir.Table:
@@ -271,9 +270,7 @@ class SparkEngine(Engine):
         self._frames: dict[str, Any] = {}
 
     def exact(self, text: Any) -> Any:
-        if int(self._session.version.split(".")[0]) < 4:
-            return text  # has no collations
-        return _builtin("collate", 2)(text, "UTF8_BINARY")
+        return _function("string")(text)  # a cast, which takes off a collation; Ibis would leave out its own
 
     def _create(self, name: str, table: ir.Table) -> None:
         self._hold(name, self._session.sql(self._sql(table)))
@@ -304,9 +301,13 @@ def engine_for(backend: Any, on_close: Sequence[Callable[[], None]] = ()) -> Eng
     return Engine(backend, on_close)
 
 
-def _builtin(name: str, arguments: int) -> Any:
-    """A function of the engine, of strings, that Ibis does not know."""
-    return ibis.udf.scalar.builtin(lambda *_: None, name=name, signature=((dt.string,) * arguments, dt.string))
+def _function(name: str) -> Any:
+    """A function of the engine, from text to text, that Ibis does not know."""
+
+    def text(text: str) -> str:
+        raise NotImplementedError
+
+    return ibis.udf.scalar.builtin(text, name=name)
 
 
 def fresh_name() -> str:

@@ -1,0 +1,194 @@
+"""No value that a row may hold makes a release fail: what an engine cannot take is missing, like a null."""
+
+from __future__ import annotations
+
+import datetime
+import sqlite3
+from contextlib import closing
+
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+
+from crowdgram import Database
+from crowdgram.tables import open_rows, tally_rows
+
+from .test_databases import server  # noqa: F401 (a fixture)
+from .test_keys import tallied
+
+DAY = datetime.datetime(2024, 2, 29)
+UNITS = [("s", None), ("s", "UTC"), ("ms", None), ("ms", "Asia/Tokyo"), ("us", None), ("us", "UTC"), ("ns", None)]
+EXPRESSIONS = [
+    "date_trunc('week', what) = '2024-02-26'",
+    "date_trunc('year', what) = '2024-01-01'",
+    "year(what) = 2024",
+    "strftime(what, '%Y-%m-%d') = '2024-02-29'",
+    "isodow(what) = 4",
+    "cast(what as date) = '2024-02-29'",
+    "cast(what as text) <> ''",
+    "what > '2020-01-01'",
+]
+
+
+def moments(unit, zone):
+    """Two users with an ordinary moment, and some with the farthest that the type has."""
+    day = (
+        int((DAY - datetime.datetime(1970, 1, 1)).total_seconds())
+        * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    )
+    values = [day, day, 2**62, -(2**62), 2**63 - 1, -(2**63) + 1, None]
+    kind = pa.timestamp(unit, zone)
+    return pa.table({"who": [f"u{j}" for j in range(len(values))], "what": pa.array(values, pa.int64()).cast(kind)})
+
+
+def ordinary(found):
+    """Those of the two users, by whom and when."""
+    return [(who, what) for who, what, _ in found if who in ("u0", "u1")]
+
+
+def parquet(table, folder):
+    pa.parquet.write_table(table, folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+ARROW = {
+    "table": lambda table, folder: table,
+    "reader": lambda table, folder: table.to_reader(),
+    "dataset": lambda table, folder: pa.dataset.dataset(table),
+    "parquet": parquet,
+    "polars": lambda table, folder: pl.from_arrow(table),
+}
+
+
+@pytest.mark.parametrize("make", ARROW.values(), ids=ARROW)
+@pytest.mark.parametrize(("unit", "zone"), UNITS)
+def test_moments_beyond_what_the_engine_holds_are_missing(make, unit, zone, tmp_path):
+    if make in (ARROW["polars"], ARROW["parquet"]) and unit == "s":
+        return  # they have no such type
+    source = make(moments(unit, zone), tmp_path)
+    expected = [("u0", DAY), ("u1", DAY)]
+    found = tallied(source)
+    assert ordinary(found) == expected
+    assert len(found) == 2 if unit != "ns" else len(found) > 2
+    assert ordinary(tallied(make(moments(unit, zone), tmp_path), where=EXPRESSIONS[0])) == expected
+
+
+def test_years_of_pandas():
+    days = np.array(["2024-02-29", "300000-01-01"], dtype="datetime64[s]")
+    frame = pd.DataFrame({"who": ["u0", "u1"], "what": pd.Series(days)})
+    assert frame.what.dtype == "datetime64[s]"
+    assert ordinary(tallied(frame)) == [("u0", DAY)]
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP", "TIMESTAMPTZ", "DATE"])
+def test_moments_of_duckdb(kind, tmp_path):
+    with duckdb.connect(tmp_path / "t.duckdb") as connection:
+        connection.execute(f"create table t (who varchar, what {kind})")
+        connection.execute("insert into t values ('u0', '2024-02-29'), ('u1', '2024-02-29')")
+        connection.execute("insert into t values ('z', 'infinity'), ('z', '-infinity')")
+        if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+            connection.register("far", moments(kind[10:].lower(), None).slice(2))
+            connection.execute("insert into t select * from far")
+        elif kind != "TIMESTAMP_NS":
+            connection.execute("insert into t values ('z', '290309-12-22 (BC)'), ('z', '294246-01-10')")
+    source = Database(str(tmp_path / "t.duckdb"), table="t")
+    assert len(tallied(source)) == 2
+    for where in EXPRESSIONS:
+        assert [who for who, _, _ in tallied(source, where=where)] == ["u0", "u1"], where
+
+
+def test_dates_in_text(tmp_path):
+    far = ["290309-12-22 (BC)", "5877642-06-25 (BC)", "5881580-07-10", "infinity", "-infinity", "0000-01-01", "x"]
+    (tmp_path / "t.csv").write_text("who,what\nu0,2024-02-29\n" + "".join(f"z,{one}\n" for one in far))
+    for kind in ("date", "timestamp"):
+        for unit in ("week", "month", "year"):
+            item = {"then": f"date_trunc('{unit}', cast(what as {kind}))"}
+            assert [who for who, _, _ in tallied(tmp_path / "t.csv", item=item)] == ["u0"]
+
+
+# --- databases that do not hold values to a type
+
+
+@pytest.mark.parametrize("through", ["file", "ibis"])
+@pytest.mark.parametrize(
+    ("column", "odd"),
+    [
+        ("what text", "cast(x'ff41' as text)"),
+        ("what date", "'hello'"),
+        ("what date", "'290309-12-22 (BC)'"),
+        ("what timestamp", "'9999999-01-01'"),
+        ("what integer", "'hello'"),
+        ("what boolean", "'hello'"),
+    ],
+)
+def test_values_of_sqlite_that_are_not_what_the_column_says(tmp_path, through, column, odd):
+    usual = {"date": "'2024-02-29'", "timestamp": "'2024-02-29'"}.get(column.split()[1], "1")
+    with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+        connection.execute(f"create table t (who text, {column}, n decimal(10, 2))")
+        connection.execute(f"insert into t values ('u0', {usual}, 1.5), ('z', {odd}, 1.5), ('u1', {usual}, 'x')")
+        connection.execute(f"insert into t values (cast(x'ff' as text), {usual}, 1e40)")
+        connection.commit()
+    backend = ibis.sqlite.connect(tmp_path / "t.db")
+    source = backend.table("t") if through == "ibis" else Database(str(tmp_path / "t.db"), table="t")
+    assert [who for who, _, _ in tallied(source)] == ["u0", "u1"]
+    assert [who for who, _, _ in tallied(source, where="n > 1")] == ["u0"]
+    assert backend.con.execute("select 'still text'").fetchone() == ("still text",)
+    backend.disconnect()
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
+def test_values_of_postgres_that_others_cannot_hold(server, zone):  # noqa: F811
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"alter database postgres set timezone = '{zone}'")
+    with psycopg.connect(server) as connection:
+        connection.execute("drop table if exists far")
+        connection.execute("create table far (who text, d date, t timestamp, tz timestamptz, n numeric)")
+        connection.execute("insert into far values ('u0', '2024-02-29', '2024-02-29', '2024-02-29 00:00+00', 5)")
+        for n, far in enumerate(["infinity", "-infinity", "4000-01-01 BC", "20000-01-01", "0001-01-01", "9999-12-31"]):
+            amount = ["1e400", "1e-400", "NaN", "Infinity", "-1e400", "0"][n]
+            connection.execute("insert into far values ('z', %s, %s, %s, %s)", (far, far, far, amount))
+        # The first and the last moment that Python has; in the server's zone they are in other years.
+        connection.execute(
+            "insert into far (who, tz) values ('z', '0001-01-01 00:00+00'), ('z', '9999-12-31 23:59+00')"
+        )
+    backend = ibis.connect(server)
+    try:
+        for source in (Database(server, table="far"), backend.table("far")):
+            for item, most in (("d", 3), ("t", 3), ("tz", 5)):
+                found = tallied(source, item=item)
+                assert ("u0", DAY.date() if item == "d" else DAY, 1) in found
+                assert len(found) <= most
+            assert ("u0", DAY.date(), 1) in tallied(source, item="d", where="n > 1")
+        assert backend.con.info.transaction_status.name == "IDLE"  # the caller's connection is as it was
+    finally:
+        backend.disconnect()
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_moments_of_spark(spark):
+    near = spark.sql("select 'u0' as who, timestamp_ntz'2024-02-29' as what")
+    far = [
+        spark.sql(f"select 'z' as who, cast(timestamp_micros({sign}9223372036854775807) as timestamp_ntz) as what")
+        for sign in ("", "-")
+    ]
+    frame = near.union(far[0]).union(far[1])
+    for one in (frame, frame.selectExpr("who", "cast(what as timestamp) as what")):
+        assert tallied(one) == [("u0", DAY, 1)]
+        verdicts = " and ".join(f"({where})" for where in EXPRESSIONS)
+        assert tallied(one, where=verdicts) == [("u0", DAY, 1)]
+
+
+def test_no_row_is_needed_for_any_of_it():
+    """Types are told by the schema: an empty table goes the same way."""
+    rows = open_rows(moments("ms", "UTC").slice(0, 0), user="who", item="what")
+    with rows.engine as engine:
+        assert engine.fetch(tally_rows(rows).table, "testing").num_rows == 0
