@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 import pyarrow as pa
-from pyarrow import dataset, parquet
+from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
 from .arrow import in_years, is_foreign
@@ -325,6 +325,8 @@ def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[s
         wanted = _all_or(columns, list(table.columns))
         schema = _check_same_types(paths, wanted)
         if any(is_foreign(schema.field(name).type) for name in wanted):
+            from pyarrow import dataset  # loads pandas
+
             # The engine's own reader would fail on a moment that it cannot hold.
             files = dataset.dataset(paths, format="parquet", schema=schema)
             return engine.register(in_years(files, wanted))
