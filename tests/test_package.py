@@ -124,3 +124,9 @@ def test_make_says_that_a_python_cannot_be_run(tmp_path):
     assert made.returncode != 0
     assert "/none/python cannot be run" in made.stdout
     assert "needs Python" not in made.stdout
+
+
+def test_a_release_does_not_load_the_slow_part_of_scipy():
+    """scipy.stats takes longer to load than most releases take to run."""
+    code = "import sys, crowdgram.releases.pipeline, crowdgram.mechanisms; sys.exit('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

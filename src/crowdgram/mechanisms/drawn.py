@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from .histograms import Crowding
 
@@ -96,7 +96,10 @@ def _binomial(rows: Floats, share: Floats) -> tuple[Floats, Floats]:
     least = np.maximum(np.floor(mean - _WIDE * deviation), 0.0)
     step = np.maximum(np.ceil((np.ceil(mean + _WIDE * deviation) + 2 - least) / _STEPS), 1.0)
     drawn = least + step * np.arange(_STEPS)
-    chances = stats.binom.pmf(drawn, rows, share)
+    left = np.maximum(rows - drawn, 0.0)
+    ways = special.gammaln(rows + 1) - special.gammaln(drawn + 1) - special.gammaln(left + 1)
+    logs = ways + special.xlogy(drawn, share) + special.xlog1py(left, -share)
+    chances = np.where(drawn <= rows, np.exp(logs - logs.max(axis=-1, keepdims=True)), 0.0)
     return np.minimum(drawn, rows), chances / chances.sum(axis=-1, keepdims=True)
 
 

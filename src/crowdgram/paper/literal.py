@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+import scipy
+from scipy import special
 
 __all__ = [
     "Measured",
@@ -49,7 +50,7 @@ def phs_distribution(
     """
     s = len(counts)
     outcomes = np.arange(m + 1)
-    masses = [stats.binom.pmf(outcomes, m, p) for p in cover]
+    masses = [scipy.stats.binom.pmf(outcomes, m, p) for p in cover]
     data = np.bincount(counts, minlength=m + 1)
     scores = []
     for mine in masses:
@@ -155,7 +156,7 @@ def exact_s_threshold(epsilon: float = 1.0, s: int = 100, beta: float = 0.1) -> 
     bins, noise = 2, 2 / epsilon
     threshold = s / 2 - noise * bins * math.log(bins / beta)
     # The last bin is j* when its noisy count reaches the threshold, and s-hat is that count.
-    law = stats.laplace(loc=math.ceil(threshold), scale=noise)
+    law = scipy.stats.laplace(loc=math.ceil(threshold), scale=noise)
     chance = float(law.cdf(threshold + 0.5) - law.cdf(threshold))
     return Measured(
         epsilon,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, stats
+import scipy
 
 from .binomial_distance import binomial_distance, distance_scale, poisson_distance, tail_start
 from .ranges import OutOfRange, real, whole
@@ -71,7 +71,7 @@ def limit_ratio() -> Least:
     """
     grid = np.linspace(1.0, 4.0, 3001)
     start = int(np.argmin(_limit(grid)))
-    found = optimize.minimize_scalar(
+    found = scipy.optimize.minimize_scalar(
         lambda mean: float(_limit(np.float64(mean))),
         bounds=(grid[max(start - 1, 0)], grid[start + 1]),
         method="bounded",
@@ -172,7 +172,9 @@ def _bound_short(m: int, cells: Floats, side: int) -> Floats:
     least: Floats = np.zeros_like(low)
     for t in (start - 1, start, start + 1):
         inside = np.clip(t, 1, m)
-        ends = np.minimum(stats.beta.pdf(low, inside, m - inside + 1), stats.beta.pdf(high, inside, m - inside + 1))
+        ends = np.minimum(
+            scipy.stats.beta.pdf(low, inside, m - inside + 1), scipy.stats.beta.pdf(high, inside, m - inside + 1)
+        )
         least = np.maximum(least, ends)
     return 2 * least / _steepness(m, p1)
 

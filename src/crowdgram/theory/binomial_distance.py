@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from .ranges import OutOfRange
 
@@ -55,7 +56,7 @@ def binomial_distance(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> F
     if near.any():
         width = (high - low)[near] / 2
         at = low[near] + width * (1 + _NODES[:, None])
-        density = stats.beta.pdf(at, start[near], rest[near])
+        density = scipy.stats.beta.pdf(at, start[near], rest[near])
         mass[near] = width * (_WEIGHTS @ density)
     distance: Floats = 2 * np.clip(mass, 0.0, 1.0)
     return np.where(low == high, 0.0, distance)
