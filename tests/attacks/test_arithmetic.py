@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from crowdgram.audit.twins import FLOAT_CAP, TWINS
+from crowdgram.audit.twins import FLOAT_CAP, MECHANISM_TWINS
 from crowdgram.errors import EngineFailure
 from crowdgram.mechanisms.profile import HISTOGRAM_UNIT
 from crowdgram.privacy.noise import MAX_SCALE, add_discrete_gaussian, add_discrete_laplace
@@ -35,7 +35,7 @@ from crowdgram.tables import (
 from crowdgram.tables.engine import DuckEngine, engine_for
 from crowdgram.tables.sums import weighted_totals
 
-FLOAT_PAIR = TWINS[-1].pairs[0]
+FLOAT_PAIR = MECHANISM_TWINS[-1].pairs[0]
 SIZES = [2**31 - 1, 2**31, 2**31 + 1, 2**53 - 1, 2**53 + 1, 2**61 + 7]
 
 

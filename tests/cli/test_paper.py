@@ -22,7 +22,7 @@ from crowdgram.synth import Crowd
 from crowdgram.tables import UNIT
 from crowdgram.theory import binomial_distance, counts_only_users, joined_users, laplace_users, private_users, replaced
 
-TINY = ("--items", "3", "--alpha", "0.5", "--rows", "4,16", "--fast", "--repetitions", "1")
+TINY = ("--items", "3", "--fast", "--repetitions", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,8 @@ def test_figure1_refuses(arguments, words):
 
 def test_complexity_from_end_to_end():
     chosen = "no-privacy,auto,laplace,gaussian"
-    result = run("complexity", *TINY, "--rows", "9", "--mechanisms", chosen, "--data", "c.json", "-o", "c.png")
+    size = (*TINY, "--alpha", "0.5", "--rows", "9")
+    result = run("complexity", *size, "--mechanisms", chosen, "--data", "c.json", "-o", "c.png")
     assert result.exit_code == 0, result.stderr
     for words in ("Users needed for a mean l1 error of 0.5", "no privacy", "Laplace", "Theorem 2, as printed"):
         assert words in result.stdout
@@ -115,7 +116,8 @@ def test_complexity_from_end_to_end():
 
 
 def test_complexity_as_csv_and_where_it_gives_up():
-    result = run("complexity", *TINY, "--alpha", "0.01", "--mechanisms", "auto", "--most-rows", "64", "--data", "c.csv")
+    size = (*TINY, "--alpha", "0.01", "--rows", "4,16")
+    result = run("complexity", *size, "--mechanisms", "auto", "--most-rows", "64", "--data", "c.csv")
     assert result.exit_code == 0, result.stderr
     assert "> 16" in result.stdout
     assert "more than were tried, which was up to 64 rows" in result.stdout
@@ -140,7 +142,20 @@ def test_the_paper_s_algorithm_is_measured_too():
 
 def test_beyond_a_theorem_s_range_there_is_no_bound_but_a_measurement():
     result = run(
-        "complexity", *TINY, "--epsilon", "2", "--delta", "0", "--mechanisms", "laplace,gaussian", "--data", "c.json"
+        "complexity",
+        *TINY,
+        "--alpha",
+        "0.5",
+        "--rows",
+        "4,16",
+        "--epsilon",
+        "2",
+        "--delta",
+        "0",
+        "--mechanisms",
+        "laplace,gaussian",
+        "--data",
+        "c.json",
     )
     assert result.exit_code == 0, result.stderr
     for line in json.loads(Path("c.json").read_text())["lines"]:

@@ -77,7 +77,7 @@ def test_tables_with_next_to_nothing(rows, constants):
 @pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
 @pytest.mark.parametrize("constants", ["paper", "tight"])
 @pytest.mark.parametrize(
-    "more", [{"epsilon": 1e-3}, {"epsilon": 100.0}, {"delta": 0.9}, {"delta": 1e-12}, {"items": 1}]
+    "more", [{"epsilon": 1e-3}, {"epsilon": 100.0}, {"delta": 0.09}, {"delta": 1e-12}, {"items": 1}]
 )
 def test_the_ends_of_what_is_allowed(constants, more):
     crowd = Crowd(users=30, rows=4, items=more.get("items", 5), seed=3)
@@ -120,9 +120,11 @@ def test_bad_input_is_refused_before_a_row_is_read(options, named, monkeypatch):
 def test_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     SMALL.write("visits.csv", domain="items.txt")
-    more = ["--user", "user", "--item", "item", "--domain", "items.txt", "--epsilon", "1", "--delta", "1e-6"]
-    ask = ["release", "visits.csv", *more, "-o", "release.json", "--mechanism", "paper"]
-    result = CliRunner().invoke(app, [*ask, "--constants", "tight", "--alpha", "0.5"])
+    more = ["--user", "user", "--item", "item", "--domain", "items.txt", "--epsilon", "1"]
+    ask = ["release", "visits.csv", *more, "--mechanism", "paper"]
+    result = CliRunner().invoke(
+        app, [*ask, "--delta", "1e-6", "-o", "release.json", "--constants", "tight", "--alpha", "0.5"]
+    )
     assert result.exit_code == 0, result.output
     assert "by mechanism paper (items=5, constants=tight" in result.stdout
     assert sum(line.startswith("warning: ") for line in result.stderr.splitlines()) == 1
@@ -130,10 +132,10 @@ def test_the_command(tmp_path, monkeypatch):
     assert "Traceback" not in result.output
     assert crowdgram.load("release.json").parameters["alpha"] == 0.5
     for bad, named in (
-        (["--alpha", "7"], "alpha=7"),
-        (["--constants", "loose"], "loose"),
+        (["--delta", "1e-6", "--alpha", "7"], "alpha=7"),
+        (["--delta", "1e-6", "--constants", "loose"], "loose"),
         (["--delta", "0"], "delta=0"),
     ):
-        result = CliRunner().invoke(app, [*ask, *bad])
+        result = CliRunner().invoke(app, [*ask, *bad, "-o", "other.json"])
         assert result.exit_code == 2
         assert named in result.output

@@ -77,7 +77,7 @@ def each_column(table: Any, spending: Spending, request: Request) -> tuple[Any, 
 def _twins() -> tuple[Twin, ...]:
     add = Adjacency.ADD_REMOVE
     usual, pure = Guarantee(1.0, 1e-6, add), Guarantee(1.0, 0.0, add)
-    often = Guarantee(1.0, 0.3, add)  # at a large delta, every run shows what passes too often
+    often = Guarantee(1.0, 0.09, add)  # at a large delta, every run shows what passes too often
     edge, many, *_ = FORMS["found-items"].pairs(add)
 
     def case(form: str, claim: Guarantee, name: str | None = None, by: str = "laplace", **changes: Any) -> Case:
