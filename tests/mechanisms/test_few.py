@@ -104,7 +104,7 @@ def test_users_with_one_item_get_a_histogram_and_users_with_many_get_rounds(adja
 
 
 def test_rows_that_differ_much_get_rounds_and_are_looked_at_once():
-    heavy = [(user, user % 40) for user in range(4000) for _ in range(2 ** (user % 9))]
+    heavy = [(user, user % 40) for user in range(9000) for _ in range(2 ** (user % 9))]
     found, spending = chosen(heavy, ROWS)
     assert found.few is None
     assert found.seen_rows is not None

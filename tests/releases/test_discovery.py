@@ -183,8 +183,9 @@ def test_stages_and_events_before_the_estimate_are_the_same_for_all_tables():
     for source in (table().slice(0, 0), table(users=3), table()):
         stages = []
         made = release(source, progress=stages.append)
-        heard.append(stages)
-        events.append(made.events[:4])
+        # What comes after the items follows from noisy looks.
+        heard.append(stages[:3])
+        events.append(made.events[:2])
     assert heard[0] == heard[1] == heard[2]
     assert any("part of the budget" in stage for stage in heard[0])
     assert events[0] == events[1] == events[2]

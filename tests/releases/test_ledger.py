@@ -74,7 +74,8 @@ def test_every_mechanism_keeps_to_its_plan_where_items_are_found(ledger, crowd, 
     assert entry.finished
     assert entry.cost.outright == made.threshold_delta == 0.25e-7
     gaussian = [event for event in made.events if hasattr(event, "sigma")]
-    assert entry.cost.mu_squared >= 0.99 * sum((event.sensitivity / event.sigma) ** 2 for event in gaussian) > 0
+    assert entry.cost.mu_squared >= 0.99 * sum((event.sensitivity / event.sigma) ** 2 for event in gaussian)
+    assert gaussian or made.parameters["branch"] == "histogram"
     assert stages[:3] == ["opening the table", "charging the ledger", "counting rows by user and item"]
 
 

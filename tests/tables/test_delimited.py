@@ -159,3 +159,21 @@ def test_what_a_field_is(tmp_path, text, found):
 def test_tabs(tmp_path):
     (tmp_path / "t.tsv").write_text('who\twhat\na\tx,"y"\n"b\tc"\tz\n')
     assert read(tmp_path / "t.tsv", delimiter="\t") == Counter([("a", 'x,"y"'), ("b\tc", "z")])
+
+
+def test_a_record_of_another_width_that_is_no_text_is_left_out(tmp_path, capfd):
+    """Arrow decodes such a record before it asks whether to skip it, and fails."""
+    file = tmp_path / "odd.csv"
+    file.write_bytes(b"who,what\na,x\nmallory,caf\xe9,more\nb,caf\xe9\nc,y\n")
+    assert read(file) == Counter({("a", "x"): 1, ("b", None): 1, ("c", "y"): 1})
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("before", [b"", b"3,w\n", b"3,w\n" * 9])
+def test_a_byte_order_mark_is_text_wherever_a_block_begins(tmp_path, before):
+    file = tmp_path / "marked.csv"
+    file.write_bytes(b"who,what\n" + before + b"\xef\xbb\xbf1,x\n1,y\n")
+    with mock.patch.object(delimited, "CHUNK", 8):
+        found = read(file)
+    del found["3", "w"]
+    assert found == Counter({("\ufeff1", "x"): 1, ("1", "y"): 1})

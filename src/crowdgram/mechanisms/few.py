@@ -68,12 +68,13 @@ class Look:
 @dataclass(frozen=True)
 class RowWeights:
     """How users weigh: min(rows / row_cap, 1), which is `mass` in the mean. bias: predicted, of the answer by rows, in
-    l1. unseen: users by rows where that shows nothing. Noisy values.
+    l1. users: how many of them the rows were seen of. unseen: users by rows where that shows nothing. Noisy values.
     """
 
     row_cap: int = 1
     mass: float = 1.0
     bias: float = 0.0
+    users: float = 0.0
     unseen: RowBins | None = None
 
     @property
@@ -145,7 +146,7 @@ def weigh_rows(bins: RowBins) -> RowWeights:
     bias = 2 * DISAGREEMENT * reweighting(users * rows, after)
     mass = after.sum(axis=1) / (caps * users.sum())
     best = int(np.argmin(MISSED / mass + bias))
-    return RowWeights(FINE_ROW_EDGES[best], float(mass[best]), float(bias[best]))
+    return RowWeights(FINE_ROW_EDGES[best], float(mass[best]), float(bias[best]), float(users.sum()))
 
 
 def find_few(rows: Rows, spending: Spending, look: Look, weights: RowWeights | None, chance: float) -> Few:

@@ -21,6 +21,9 @@ WORTH = 2 / 3
 TOLERABLE = 0.08
 """The l1 bias that one histogram may be predicted to have where rows are asked for. It saves more than that."""
 
+MOST_OF_THEM = 0.8
+"""The part of users whose rows must be seen for that prediction to be believed."""
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -84,6 +87,8 @@ def _look_for_few(
         return None
     look = look_at_sizes(held, spending)
     if look is None:
+        return None
+    if weights is not None and weights.unseen is None and weights.users < MOST_OF_THEM * look.users:
         return None
     limit = WORTH * users_needed(spending, plan, chance) / few_needed(spending, look, weights, chance)
     return look if look.root < limit else None

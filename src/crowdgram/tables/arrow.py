@@ -30,9 +30,11 @@ def _decoded(value: bytes | None) -> str | None:
 
 
 def is_foreign(kind: pa.DataType) -> bool:
-    """Whether the engine fails on some values of this type, which reaches further than its own, or lacks it."""
+    """Whether the engine fails on some values of this type, which reaches further than its own; lacks it; or, of
+    nanoseconds in Parquet, takes some rows for infinite or not by what other rows hold.
+    """
     if pa.types.is_timestamp(kind):
-        return kind.unit in ("s", "ms") or (kind.unit == "ns" and kind.tz is not None)
+        return kind.unit in ("s", "ms", "ns")
     return bool(pa.types.is_date64(kind))
 
 

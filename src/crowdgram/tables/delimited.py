@@ -79,8 +79,9 @@ def _batches(path: str, delimiter: bytes, header: Sequence[str], columns: Sequen
     )
     with _opened(path) as file:
         for block in _blocks(file, delimiter, len(header)):
-            read = csv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
-            table = csv.read_csv(pa.BufferReader(block), read, parse, convert)
+            # An empty line first, which is passed over: a byte order mark is one at the beginning of a file alone.
+            read = csv.ReadOptions(column_names=names, block_size=len(block) + 2, use_threads=False)
+            table = csv.read_csv(pa.BufferReader(b"\n" + block), read, parse, convert)
             for batch in table.to_batches():
                 yield pa.record_batch([as_text(values) for values in batch.columns], names=list(columns))
 
@@ -100,7 +101,15 @@ def _blocks(file: Any, delimiter: bytes, width: int) -> Iterator[bytes]:
         if len(rest) > RECORD_LIMIT:
             rest = grammar.shortened(rest, width)
         if block:
-            yield block
+            yield block if _is_text(block) else grammar.of_width(block, width)
+
+
+def _is_text(block: bytes) -> bool:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _first(file: Any, delimiter: bytes) -> tuple[bytes | None, bytes]:
@@ -153,6 +162,13 @@ class _Grammar:
         if len(lines) <= RECORD_LIMIT:
             return lines
         return b"".join(line.group() for line in self._line.finditer(lines) if len(line.group()) <= RECORD_LIMIT)
+
+    def of_width(self, block: bytes, width: int) -> bytes:
+        """A block without the records that are not UTF-8 and have another number of fields: Arrow fails on these, where
+        it passes over others of another width.
+        """
+        records = (found.group() for found in self.record.finditer(block))
+        return b"".join(one for one in records if _is_text(one) or len(self.fields(one)) == width)
 
     def fields(self, record: bytes) -> list[bytes]:
         """The fields of one record."""
