@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .auto import reserve
+from .looks import reserve_pilot
 from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, open_discovery, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
 from .few import estimate_few
@@ -34,5 +34,5 @@ __all__ = [
     "plan_opening",
     "plan_release",
     "rehearse",
-    "reserve",
+    "reserve_pilot",
 ]

@@ -1,9 +1,9 @@
-"""The default mechanism: profile the crowd, choose by predicted error, estimate.
+"""The default mechanism: pilot queries, the choice by predicted error, the estimate.
 
-Plain Laplace noise with a chosen cap wins where items are few or users have few distinct items; adaptive rounds win
-where users agree with the crowd, or have many items. Which it is follows from the profile, and where the profile
-cannot tell (users who may agree closely over few items look like users who do not, before a centre is known), from a
-closer look.
+Laplace noise at a good contribution bound wins where items are few or users have few of them; rounds win where users
+agree with the crowd, or have many items. The predicted errors of both come from one model of the crowd: users by rows,
+how concentrated they are, and, where a centre could decide, the crowd's own distribution, each bought for a small part of
+epsilon.
 """
 
 from __future__ import annotations
@@ -12,246 +12,298 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ..privacy import Spending
-from ..tables import UNIT, Counts, l1_sum
-from .cost import DISAGREEMENT, best_radius
+from ..tables import ROW_LIMIT, UNIT, Counts, concentration_sum, l1_sum, rows_histogram
+from .budget import Budget
 from .estimate import Estimate, from_noisy_sums
-from .histograms import Crowding
-from .measurements import agreed
-from .profile import Profile, buy_profile, look_again, look_closer, reserve_profile
+from .looks import CENTRE, CONCENTRATION, GLANCE, HEAVY, Look, Rows, look_at_rows, look_longer, reserve_pilot
 from .request import Request
-from .rounds import MAX_ROUNDS, Budget, run_rounds
-from .row_cap import CapCost, best_row_cap
-from .schedule import Outlook, reachable
+from .row_bound import Bound, Disagreement, Spread, best_bound, bias_of, share_above
+from .rounds import Facts, run_rounds
+from .tuning import TUNING
+from .user_sizes import Crowds
 
-__all__ = ["adaptive", "auto", "reserve", "round_coordinates"]
+__all__ = ["adaptive", "auto", "round_coordinates"]
 
-PROBE_PURPOSE = "a closer look, for the choice"
-PROBE_MOST, PROBE_LEAST = 0.025, 0.003
-"""Parts of epsilon for the closer look, by how large the crowd is."""
-PROBE_FEW_ITEMS = 0.06
-"""... and at most where items are few: then even a few hundred users can be served, if the choice is right."""
-
-CLEARLY = 0.8
-"""Rounds must be predicted to cost this factor of plain Laplace noise to be preferred on the closer look's word."""
-MILD = 2.0
-"""Rounds that can lose this much at most may be tried on a weaker promise: they can win by far more."""
-
-DOUBTS = 1.0
-"""Standard errors of the closer look that users may be given credit for."""
+Floats = npt.NDArray[np.float64]
 
 SPENDABLE = 1 - 1e-9
-"""Of a pure budget that is divided into shares: the sum of rounded parts must not exceed it."""
+"""Of a budget that is divided into shares: the sum of rounded parts must not exceed it."""
+POWER = -0.4, 0.35
+"""How concentration falls with rows, before it is seen: users with more rows have more items, but not as many more."""
+NEAREST = 1000.0
+"""Users are taken to stray by a part of this of their square norm at least."""
+EFFECTIVE = 0.75
+"""Of a Gaussian budget that is divided over rounds: what their answers together are worth."""
+AROUND = (0.5, 0.35, 0.15), (0.5, 1.0, 2.0)
+"""How far users are from a centre, around their root mean square: the nearer most, some far."""
 
 
 def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
-    """Whichever of plain Laplace noise and adaptive rounds is predicted to err less.
+    """Whichever of Laplace noise and adaptive rounds is predicted to err less.
 
-    Guarantee: the pure events (profile, closer look) are reserved by public values before the table is looked at;
-    the choice and all that follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the
-    reserve is spent, and a plain finish spends what is left of epsilon. That is the situation of Theorem 4 in
-    docs/proofs/accounting.md.
+    Guarantee: the pilot queries are reserved by public values before the table is looked at; the choice and all that
+    follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the reserve is spent, and a
+    plain finish spends what is left of epsilon. That is the situation of Theorem 4 in docs/proofs/accounting.md.
     """
-    reserve(spending, counts.items, rows=request.buys_rows)
-    profile, crowd = _profile(counts, spending, request)
+    pilot = _pilot(counts, spending, request)
     request.report("estimating")
-    if profile.blind:
-        profile, crowd = look_closer(counts, spending, profile, PROBE_PURPOSE, _probe_most(counts.items))
-    choice = _choose(counts, spending, profile, crowd)
-    if choice.rounds:
-        return _rounds(counts, spending, profile, crowd, request)
-    return _plain(counts, spending, profile, choice.between)
+    if _prefer_rounds(counts, spending, pilot):
+        return _rounds(counts, spending, pilot, request)
+    return _plain(counts, spending, pilot)
 
 
 def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Adaptive rounds, without choosing."""
-    reserve_profile(spending, rows=request.buys_rows)
-    profile, crowd = _profile(counts, spending, request)
+    pilot = _pilot(counts, spending, request)
     request.report("estimating")
-    return _rounds(counts, spending, profile, crowd, request)
-
-
-def reserve(spending: Spending, items: int, *, rows: bool = True) -> None:
-    """Set aside all that `auto` may spend before it is known which way it goes."""
-    reserve_profile(spending, rows=rows)
-    spending.reserve(PROBE_PURPOSE, bound=UNIT, epsilon=_probe_most(items) * spending.guarantee.epsilon)
+    return _rounds(counts, spending, pilot, request)
 
 
 def round_coordinates(items: int) -> int:
-    """How many coordinates of Gaussian noise rounds may draw in all: k + 1 a round and 44 a look, with room."""
-    return 16 * items + 1000
+    """How many coordinates of Gaussian noise rounds may draw in all: ten levels of k + 1 and a histogram a round."""
+    return 128 * items + 4096
 
 
 @dataclass(frozen=True)
-class _Decision:
-    """Whether to run rounds, and by how much users differ (the variance that chance does not explain), where known."""
+class _Concentration:
+    """The mean of ||N(u)||^2 / m_u^2 for users of m rows: square (m / at)^power. error: of square."""
 
-    rounds: bool
-    between: float | None
+    square: float
+    error: float
+    at: float = 1.0
+    power: float = 0.0
+
+    def of(self, masses: Floats) -> Floats:
+        expected: Floats = np.clip(self.square * (masses / self.at) ** self.power, 0.0, 1.0)
+        return expected
 
 
-def _choose(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding) -> _Decision:
-    """Compare predicted costs, each at its own best cap or radius; look closer where centring could decide.
+@dataclass
+class _Pilot:
+    """What pilot queries told.
+
+    row_cap: rows of one user that count at most, 1 where users weigh the same. rows: users by rows, where they were asked
+    for. users: how many, with its standard deviation. centre: noisy capped counts, their bound and the standard deviation
+    of their noise.
+    """
+
+    row_cap: int
+    rows: Rows | None
+    users: float
+    users_error: float
+    concentration: _Concentration
+    centre: tuple[Floats, int, float] | None = None
+
+    @property
+    def crowds(self) -> Crowds:
+        """Users by mass: rows where they are counted, else all alike."""
+        if self.rows is not None and self.rows.crowds is not None:
+            return self.rows.crowds
+        return Crowds(np.array([1.0]), np.array([[max(self.users, 1.0)]]), np.ones(1), self.users_error)
+
+
+def _pilot(counts: Counts, spending: Spending, request: Request) -> _Pilot:
+    reserve_pilot(spending, counts.items, rows=request.buys_rows)
+    request.report("profiling the crowd")
+    if request.buys_rows:
+        rows = request.seen_rows or look_at_rows(rows_histogram(counts, Rows.edges()), spending, counts.items)
+        if rows.crowds is not None:
+            return _pilot_by_rows(counts, spending, rows, rows.crowds)
+        # Too few users to be seen: every user weighs the same.
+        users, error, square, square_error = _concentration(counts, spending, 1, CONCENTRATION, 0.0)
+        return _Pilot(1, rows, users, error, _Concentration(square, square_error))
+    row_cap = 1 if request.weight == "users" else request.max_rows_per_user or 1
+    users = _concentration(counts, spending, row_cap, GLANCE, 0.0)[0]
+    users, error, square, square_error = _concentration(counts, spending, row_cap, CONCENTRATION, users)
+    return _Pilot(row_cap, None, users, error, _Concentration(square, square_error))
+
+
+def _pilot_by_rows(counts: Counts, spending: Spending, rows: Rows, crowds: Crowds) -> _Pilot:
+    """Light users and heavy ones are looked at apart: those with many rows mostly have more items."""
+    users = crowds.typical
+    cap = max(1, round(crowds.quantile(0.5)))
+    weights = users * np.minimum(crowds.sizes / cap, 1.0) ** 2
+    light = _concentration(counts, spending, 1, CONCENTRATION, float(users.sum()))
+    heavy = _concentration(counts, spending, cap, HEAVY, float(weights.sum()))
+    logs = np.log(crowds.sizes)
+    places = [float(each @ logs / each.sum()) for each in (users, weights)]
+    apart = max(places[1] - places[0], 0.01)
+    power = math.log(heavy[2] / light[2]) / apart
+    doubt = math.hypot(light[3] / light[2], heavy[3] / heavy[2]) / apart
+    trust = POWER[1] ** 2 / (POWER[1] ** 2 + doubt**2)
+    power = float(np.clip(trust * power + (1 - trust) * POWER[0], -1.0, 0.0))
+    concentration = _Concentration(heavy[2], heavy[3], math.exp(places[1]), power)
+    return _Pilot(ROW_LIMIT, rows, float(users.sum()), crowds.error, concentration)
+
+
+def _concentration(
+    counts: Counts, spending: Spending, cap: int, look: Look, users: float
+) -> tuple[float, float, float, float]:
+    """Users, and the mean of ||N(u)||^2 / m_u^2 over them, by capped mass squared; each with its standard deviation."""
+    epsilon = look.fitted(counts.items, users) * spending.guarantee.epsilon
+    noisy, event = spending.laplace(look.purpose, concentration_sum(counts, cap), bound=UNIT, epsilon=epsilon)
+    near, far = (noisy / UNIT).tolist()
+    error = math.sqrt(2) * event.scale / UNIT
+    total = max(near + far, 2 * error)
+    square = min(max(near / total, 1 / counts.items), 1.0)
+    return total, math.sqrt(2) * error, square, error * math.hypot(1 - square, square) / total
+
+
+def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
+    """Compare predicted errors, each at its own best bound; look at the centre where that could decide.
 
     Before any centre is known users look as far out as their norm; once centred, as sqrt(E||N/m||^2 - ||p||^2), p the
-    crowd's own distribution. The first estimate is for ||p||^2 alone, and that needs little.
+    crowd's own distribution; and no nearer than chance makes them, who draw 1/m of it with m rows.
     """
     k = counts.items
-    budget = _round_budget(spending, k)
-    cap = _plain_cost(spending, profile, k)
-    uncentred = _uncentred_cost(budget, crowd, k)
-    if profile.blind:
-        return _Decision(budget.shape == "gaussian" and _few_agree(spending, budget, profile, k), None)
-    if uncentred < cap.cost:
-        return _Decision(True, None)
-    square = profile.mean_square_concentration
-    by_chance = profile.inverse_mean_rows
-    best = uncentred * math.sqrt(min(1.0, 0.5 * by_chance / square))
-    if budget.shape == "laplace":
-        best = _pure_rounds_cost(cap, k, 0.5 * by_chance)
-    if best > CLEARLY * cap.cost:
-        return _Decision(False, None)
-    crowd_square, doubt = _probe(counts, spending, profile, cap, square)
-    excess = square - (crowd_square + (1 - crowd_square) * profile.mean_inverse_rows)  # what chance does not explain
-    chance = (1 - crowd_square) * by_chance
-    own, least_own = max(excess, 0.0) + chance, max(excess - DOUBTS * doubt, 0.0) + chance
-    cap = _plain_cost(spending, profile, k)
-
-    def centred(variance: float) -> float:
-        if budget.shape == "laplace":
-            return _pure_rounds_cost(cap, k, max(variance, 1e-9))
-        return uncentred * math.sqrt(min(1.0, max(variance, 1e-9) / square))
-
-    promising = centred(own) < CLEARLY * cap.cost
-    if budget.shape == "gaussian":
-        # A try that can lose by a factor must promise to win by as much.
-        loss = max(uncentred / cap.cost, 1.0)
-        tolerable, wanted = loss < MILD, min(CLEARLY, 1 / loss)
-    else:
-        tolerable, wanted = profile.rows is not None, CLEARLY
-    possible = tolerable and centred(least_own) < wanted * cap.cost
-    return _Decision(promising or possible, max(excess, 0.0))
-
-
-def _few_agree(spending: Spending, budget: Budget, profile: Profile, items: int) -> bool:
-    """Whether a crowd too small for histograms looks close to some common distribution.
-
-    The only centre that needs no estimate is the uniform distribution, from which users are sqrt(E||N/m||^2 - 1/k)
-    away. A better centre is nearer: half of that square is taken to be the centre's own. Not seen well: no.
-    """
-    if not profile.barely_seen:
+    budget = _budget(spending, k)
+    plain = _plain_price(spending, pilot, k, settled=True)
+    if _rounds_price(budget, pilot, -pilot.concentration.error, 1 / k, k) < plain.cost:
+        return True
+    most = pilot.concentration.square
+    if _rounds_price(budget, pilot, most, most, k) > plain.cost:
         return False
-    radius = math.sqrt(max(profile.mean_square_concentration - 1 / items, 0.0) / 2)
-    plain = spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
-    return budget.mean_absolute * budget.deviation(1.0) * radius < plain
+    square, error = _look_at_centre(counts, spending, pilot)
+    least = max(square - error, 1 / k)
+    # How far users are once they are centred is uncertain by both looks, within what is possible. Before them anything
+    # is: half of the belief is spread evenly, half of it evenly over orders of magnitude.
+    error = math.hypot(error, pilot.concentration.error)
+    low, high = max(most / NEAREST, most - square - 3 * error), min(most, max(most - square, 0.0) + 3 * error)
+    edges = np.geomspace(min(low, 0.99 * high), high, 13)
+    own = np.sqrt(edges[1:] * edges[:-1])
+    weights = np.log(edges[1:] / edges[:-1]) / math.log(NEAREST) + np.diff(edges) / most
+    weights *= np.exp(-(((own - (most - square)) / error) ** 2) / 2)
+    prices = [_rounds_price(budget, pilot, most - float(each), least, k) for each in own]
+    expected = float(weights @ prices / weights.sum())
+    return bool(expected < _plain_price(spending, pilot, k, settled=True).cost)
 
 
-def _probe(counts: Counts, spending: Spending, profile: Profile, cap: CapCost, largest: float) -> tuple[float, float]:
-    """||p||^2 of the crowd, and a standard error, from Laplace noise on capped counts for a small part of epsilon.
-
-    The error depends on ||p||^2 itself, which is at most `largest`, what it is if users agree: half-way is taken.
-    """
-    k, epsilon = counts.items, spending.guarantee.epsilon
-    expected = _capped_mass(profile, cap.row_cap)
-    least = spending.laplace_scale(UNIT, 1.0) / UNIT * 140 / max(expected, 1.0)
-    part = min(PROBE_MOST * epsilon, max(PROBE_LEAST * epsilon, least))
-    noisy, event = spending.laplace(PROBE_PURPOSE, l1_sum(counts, cap.row_cap), bound=UNIT, epsilon=part)
-    values = noisy / UNIT
-    deviation = math.sqrt(2) * event.scale / UNIT
-    known = 0.15 if profile.equal or profile.rows is not None else 1.0  # rows may be far below a given cap
-    total, total_error = agreed(float(values.sum()), math.sqrt(k) * deviation, expected, known * expected)
-    total = max(total, (1 - known) * 0.5 * expected, math.sqrt(k) * deviation)
-    noise, total_error = deviation / total, total_error / total
-    square = float(((values / total) ** 2).sum()) - k * noise**2
-    square = min(max(square, 1 / k), 1.0)
-    middle = max(square, (square + largest) / 2)
+def _look_at_centre(counts: Counts, spending: Spending, pilot: _Pilot) -> tuple[float, float]:
+    """||p||^2 of the crowd and its standard deviation, from Laplace noise on capped counts."""
+    k = counts.items
+    cap = max(1, round(pilot.crowds.quantile(0.5))) if pilot.row_cap > 1 else 1
+    epsilon = CENTRE.fitted(k, pilot.users) * spending.guarantee.epsilon
+    noisy, event = spending.laplace(CENTRE.purpose, l1_sum(counts, cap), bound=UNIT, epsilon=epsilon)
+    values, deviation = noisy / UNIT, math.sqrt(2) * event.scale / UNIT
+    pilot.centre = values, cap, deviation
+    users, sizes = pilot.crowds.typical, pilot.crowds.sizes
+    known = float((users * np.minimum(sizes / cap, 1.0)).sum())
+    known_error = math.hypot(0.03 * known if pilot.row_cap > 1 else 0.0, pilot.users_error)
+    own = known_error**2 / (known_error**2 + k * deviation**2)
+    total = max(own * float(values.sum()) + (1 - own) * known, math.sqrt(k) * deviation / 4)
+    noise, total_error = deviation / total, math.sqrt(own * k) * deviation / total
+    square = min(max(float((values**2).sum()) / total**2 - k * noise**2, 1 / k), 1.0)
     # The fourth moment of Laplace noise is 6 times the square of its variance.
-    doubt = 2 * math.sqrt(middle) * noise + math.sqrt(5 * k) * noise**2 + 2 * total_error * middle
-    return square, doubt
+    error = math.sqrt(4 * square * noise**2 + 5 * k * noise**4 + 4 * square**2 * total_error**2)
+    return square, error
 
 
-def _plain(counts: Counts, spending: Spending, profile: Profile, between: float | None) -> Estimate:
-    """Laplace noise on capped counts with all that is left."""
-    profile = look_again(counts, spending, profile)
-    cap = _plain_cost(spending, profile, counts.items)
-    sums = l1_sum(counts, cap.row_cap)
-    noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
-    shares = np.maximum(noisy, 0) / max(float(np.maximum(noisy, 0).sum()), 1.0)
-    drawn = 1 - float((shares**2).sum())
-    if between is None:
-        between = max(profile.mean_square_concentration - (1 - drawn) - drawn * profile.mean_inverse_rows, 0.0)
+def _plain(counts: Counts, spending: Spending, pilot: _Pilot) -> Estimate:
+    """Laplace noise on capped counts with all that is left, after as long a look at rows as pays for itself."""
+    k = counts.items
+    disagreement = Disagreement.prior()
+    if pilot.rows is not None:
+        scale = spending.laplace_scale(UNIT, 1.0) / UNIT
+        pilot.rows = look_longer(
+            pilot.rows, rows_histogram(counts, Rows.edges()), spending, k * scale, disagreement.root_mean_square
+        )
+        if pilot.rows.crowds is not None:
+            pilot.row_cap = ROW_LIMIT
+    bound = _plain_price(spending, pilot, k)
+    row_cap = bound.rows if pilot.row_cap == ROW_LIMIT else pilot.row_cap
+    noisy, event = spending.laplace(
+        "counts by item", l1_sum(counts, row_cap), bound=UNIT, epsilon=spending.remaining_epsilon()
+    )
+    parameters: dict[str, int | float | str] = {"branch": "laplace"}
+    bias, most, total = 0.0, 0.0, None
+    if pilot.row_cap == 1:
+        total = pilot.users * UNIT, pilot.users_error * UNIT
+    if pilot.rows is not None and pilot.rows.crowds is not None:
+        crowds = pilot.rows.crowds
+        moved = bias_of(crowds, row_cap)
+        disagreement = _measured(disagreement, pilot, noisy / UNIT, math.sqrt(2) * event.scale / UNIT, row_cap, k)
+        bias = disagreement.mean * float(crowds.weights @ moved)
+        most = disagreement.root_mean_square * float(np.sqrt(crowds.weights @ moved**2))
+        above, low, high = share_above(crowds, row_cap)
+        parameters |= {"rows_above_bound": above, "rows_above_bound_low": low, "rows_above_bound_high": high}
+    if pilot.row_cap > 1:
+        parameters["max_rows_per_user"] = row_cap
     return from_noisy_sums(
-        noisy,
-        event,
-        {"branch": "laplace", **({} if profile.equal else {"max_rows_per_user": cap.row_cap})},
-        bias=cap.bias,
-        reweighted=_reweighted(profile),
-        sampling_variance=profile.scatter(between, drawn),
-        moved_variance=0.0 if profile.rows is None else profile.scatter(between, drawn, cap.row_cap),
+        noisy, event, parameters, bias=(bias, most), total=total, sampling_variance=_scatter(pilot, noisy / UNIT)
     )
 
 
-def _rounds(counts: Counts, spending: Spending, profile: Profile, crowd: Crowding, request: Request) -> Estimate:
-    budget = _round_budget(spending, counts.items)
-    return run_rounds(counts, budget, profile, crowd, request.rounds, _reweighted(profile))
+def _measured(
+    prior: Disagreement, pilot: _Pilot, sums: Floats, deviation: float, row_cap: int, items: int
+) -> Disagreement:
+    """What the difference between the look at the centre, at a lower bound, and the answer says of the disagreement."""
+    if pilot.centre is None or pilot.rows is None or pilot.rows.crowds is None:
+        return prior
+    early, cap, early_deviation = pilot.centre
+    if cap >= row_cap:
+        return prior
+    crowds = pilot.rows.crowds
+    totals = [
+        max(float(each.sum()), 1.0, math.sqrt(items) * one)
+        for each, one in ((early, early_deviation), (sums, deviation))
+    ]
+    away = early / totals[0] - sums / totals[1]
+    p = np.maximum(sums / totals[1], 0.1 / items)
+    noise = (early_deviation / totals[0]) ** 2 + (deviation / totals[1]) ** 2
+    noise = noise + p**2 * items * ((early_deviation / totals[0]) ** 2 + (deviation / totals[1]) ** 2)
+    form = np.sqrt(p * (1 - np.minimum(p, 0.99)))
+    moved = float(crowds.weights @ (bias_of(crowds, cap) - bias_of(crowds, row_cap)))
+    one = math.sqrt(math.pi / 2) * moved * form / float(form.sum())
+    variance = noise + np.outer(prior.values**2, one**2)
+    return prior.given(-0.5 * (np.log(variance) + away**2 / variance).sum(axis=1))
 
 
-def _reweighted(profile: Profile) -> float:
-    """How much equal weights may change an answer by rows, in sampling errors, where rows could not be seen."""
-    return 0.0 if profile.unseen is None else profile.unseen.unevenness(profile.users)
+def _scatter(pilot: _Pilot, sums: Floats) -> float:
+    """The sampling variance of the table's own answer, summed over items: users' shares of all mass, squared, times how
+    far users are from the crowd.
+    """
+    shares = np.maximum(sums, 0.0) / max(float(np.maximum(sums, 0.0).sum()), 1e-300)
+    own = max(pilot.concentration.square - float((shares**2).sum()), 0.0)
+    users, sizes = pilot.crowds.typical, pilot.crowds.sizes
+    return own * float((users * sizes**2).sum() / max(float((users * sizes).sum()) ** 2, 1e-300))
 
 
-def _round_budget(spending: Spending, items: int) -> Budget:
+def _rounds(counts: Counts, spending: Spending, pilot: _Pilot, request: Request) -> Estimate:
+    rows = None if pilot.rows is None else pilot.rows.crowds
+    facts = Facts(pilot.row_cap, rows if pilot.row_cap > 1 else None, pilot.users, pilot.users_error)
+    return run_rounds(counts, _budget(spending, counts.items), facts, request.rounds)
+
+
+def _budget(spending: Spending, items: int) -> Budget:
     """All that is left, for rounds: in mu where there is a delta, else in epsilon."""
     if spending.guarantee.delta > 0:
-        return Budget(spending, "gaussian", spending.remaining_mu(round_coordinates(items)))
+        return Budget(spending, "gaussian", spending.remaining_mu(round_coordinates(items)) * SPENDABLE)
     return Budget(spending, "laplace", spending.remaining_epsilon() * SPENDABLE)
 
 
-def _probe_most(items: int) -> float:
-    """The part of epsilon that a closer look may cost at most."""
-    return min(PROBE_FEW_ITEMS, max(PROBE_MOST, 2 / items))
-
-
-def _profile(counts: Counts, spending: Spending, request: Request) -> tuple[Profile, Crowding]:
-    request.report("profiling the crowd")
-    return buy_profile(
-        counts,
-        spending,
-        equal=request.weight == "users",
-        row_cap=request.max_rows_per_user,
-        seen_rows=request.seen_rows,
-    )
-
-
-def _plain_cost(spending: Spending, profile: Profile, items: int) -> CapCost:
+def _plain_price(spending: Spending, pilot: _Pilot, items: int, *, settled: bool = False) -> Bound:
+    """Laplace noise at its best bound. `settled`: for the typical crowd, as rounds are priced."""
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
-    if profile.rows is None:
-        return CapCost.without_bias(profile.row_cap, noise / max(profile.users, 1.0))
-    return best_row_cap(profile.rows, noise)
+    return best_bound(pilot.crowds.settled if settled else pilot.crowds, noise, Disagreement.prior().root_mean_square)
 
 
-def _uncentred_cost(budget: Budget, crowd: Crowding, items: int) -> float:
-    noise = budget.mean_absolute * items * budget.deviation(1.0)
-    if budget.shape == "laplace":
-        return noise / crowd.total_mass
-    return best_radius(crowd, noise, DISAGREEMENT).cost
+def _rounds_price(budget: Budget, pilot: _Pilot, removed: float, square: float, items: int) -> float:
+    """The predicted l1 error of rounds, where a centre takes `removed` off the mean square norm of users for their mass,
+    and scales fit a crowd of ||p||^2 = square.
 
-
-def _pure_rounds_cost(cap: CapCost, items: int, variance: float) -> float:
-    """Centred l1 rounds, for users whose squared l2 distance from the crowd is `variance`: in l1 at most sqrt(k
-    variance).
-
-    In units of a typical user, who is 1 from the origin: a plain round with all of the budget then costs what the
-    best cap does.
+    Scales divide the noise over items; for Zipf laws that is worth the factor (k ||p||^2)^-0.1.
     """
-    own = min(1.0, math.sqrt(2 / math.pi * items * variance))
-    return cap.noise * reachable(Outlook(own, 1.0, cap.noise, 1.0), MAX_ROUNDS)
+    fitted = (items * square) ** -0.1
+    noise = budget.mean_absolute * items * fitted * budget.deviation(EFFECTIVE)
 
+    def distance(masses: Floats, factor: float) -> Floats:
+        square = pilot.concentration.of(masses)
+        chance = np.minimum(1 / masses, square) * (1 - max(removed, 0.0)) if pilot.row_cap > 1 else square / NEAREST
+        own = chance + np.maximum(square - removed - chance, 0.0) * factor**2
+        return np.sqrt(own if budget.shape == "gaussian" else np.minimum(1.0, 2 / math.pi * items * own))
 
-def _capped_mass(profile: Profile, row_cap: int) -> float:
-    """Total mass of the crowd, in users of `row_cap` rows."""
-    if profile.rows is None:
-        return profile.users
-    return float((profile.rows.users * np.minimum(profile.rows.rows, row_cap)).sum() / row_cap)
+    spread = Spread(AROUND[0], AROUND[1], distance)
+    return best_bound(pilot.crowds.settled, noise, Disagreement.prior().root_mean_square, spread).cost

@@ -13,9 +13,9 @@ from typing import Literal
 from ..privacy import Spending, fresh_salt
 from ..tables import UNIT, Counts, l1_sum, rows_histogram, sampled_sum
 from .estimate import Estimate, from_noisy_sums
-from .profile import FINE_ROW_EDGES, RowProfile, buy_rows, reserve_profile
+from .looks import Rows, look_at_rows, look_longer, reserve_rows
 from .request import Request
-from .row_cap import CapCost, best_row_cap
+from .row_bound import Bound, Disagreement, best_bound
 
 __all__ = ["gaussian", "laplace", "sample_one"]
 
@@ -30,10 +30,10 @@ def laplace(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """
     cap = _row_cap(counts, spending, request, "laplace")
     request.report("summing counts")
-    sums = l1_sum(counts, cap.row_cap)
+    sums = l1_sum(counts, cap.rows)
     request.report("adding noise")
     noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
-    return from_noisy_sums(noisy, event, _parameters(request, cap.row_cap), bias=cap.bias)
+    return from_noisy_sums(noisy, event, _parameters(request, cap.rows), bias=(cap.bias, cap.bias))
 
 
 def gaussian(counts: Counts, spending: Spending, request: Request) -> Estimate:
@@ -47,11 +47,11 @@ def gaussian(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """
     cap = _row_cap(counts, spending, request, "gaussian")
     request.report("summing counts")
-    sums = l1_sum(counts, cap.row_cap)
+    sums = l1_sum(counts, cap.rows)
     request.report("adding noise")
     mu = spending.remaining_mu(counts.items)
     noisy, event = spending.gaussian("counts by item", sums, bound=UNIT, mu=mu, non_negative=True)
-    return from_noisy_sums(noisy, event, _parameters(request, cap.row_cap), bias=cap.bias)
+    return from_noisy_sums(noisy, event, _parameters(request, cap.rows), bias=(cap.bias, cap.bias))
 
 
 def sample_one(counts: Counts, spending: Spending, request: Request) -> Estimate:
@@ -63,29 +63,36 @@ def sample_one(counts: Counts, spending: Spending, request: Request) -> Estimate
     """
     cap = _row_cap(counts, spending, request, "laplace")
     request.report("summing sampled rows")
-    sums = sampled_sum(counts, fresh_salt(), cap.row_cap)
+    sums = sampled_sum(counts, fresh_salt(), cap.rows)
     request.report("adding noise")
     noisy, event = spending.laplace("sampled rows by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
-    return from_noisy_sums(noisy, event, _parameters(request, cap.row_cap), bias=cap.bias)
+    return from_noisy_sums(noisy, event, _parameters(request, cap.rows), bias=(cap.bias, cap.bias))
 
 
-def _row_cap(counts: Counts, spending: Spending, request: Request, noise: Literal["laplace", "gaussian"]) -> CapCost:
+def _row_cap(counts: Counts, spending: Spending, request: Request, noise: Literal["laplace", "gaussian"]) -> Bound:
     """The cap to work with: 1 where users weigh the same, else what the user gave, else found privately."""
     if request.weight == "users":
-        return CapCost.without_bias(1, 0.0)
+        return _given(1)
     if request.max_rows_per_user is not None:
-        return CapCost.without_bias(request.max_rows_per_user, 0.0)
-    reserve_profile(spending, rows=True)
+        return _given(request.max_rows_per_user)
+    reserve_rows(spending)
     request.report("finding the row cap")
-    bins = request.seen_rows or buy_rows(rows_histogram(counts, FINE_ROW_EDGES), spending)
-    profile = RowProfile.of(bins)
-    if profile is None:
-        return CapCost.without_bias(1, 0.0)  # too few users to see: let every user weigh the same
+    histogram = rows_histogram(counts, Rows.edges())
+    rows = request.seen_rows or look_at_rows(histogram, spending, counts.items)
+    disagreement = Disagreement.prior().root_mean_square
     if noise == "laplace":
+        scale = counts.items * spending.laplace_scale(UNIT, 1.0) / UNIT
+        rows = look_longer(rows, histogram, spending, scale, disagreement)
         one = spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     else:
         one = math.sqrt(2 / math.pi) / spending.remaining_mu(counts.items)
-    return best_row_cap(profile, counts.items * one)
+    if rows.crowds is None:
+        return _given(1)  # too few users to see: let every user weigh the same
+    return best_bound(rows.crowds, counts.items * one, disagreement)
+
+
+def _given(row_cap: int) -> Bound:
+    return Bound(float(row_cap), 0.0, 0.0, 0.0)
 
 
 def _parameters(request: Request, row_cap: int) -> dict[str, int]:

@@ -14,26 +14,29 @@ from ..privacy import GaussianEvent, LaplaceEvent
 from .shrink import NoiseShape, Shrunk, shrink
 from .simplex import project
 
-__all__ = ["CONFIDENCE", "Estimate", "combine", "from_noisy_sums", "half_width"]
+__all__ = ["CONFIDENCE", "TOO_LITTLE", "Divisor", "Estimate", "combine", "from_noisy_sums", "half_width", "spread_bias"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Parameters = Mapping[str, int | float | str]
 
 CONFIDENCE = 0.95
+TOO_LITTLE = 0.5
+"""A predicted l1 error above this says that there is too little to say."""
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A distribution over the domain, from noisy values only.
 
-    standard_errors: of the noise in each probability. lower, upper: a `CONFIDENCE` interval for what the table itself
-    would have given without privacy: noise, and the bias that clipping is predicted to cause. sampling_errors: how
+    standard_errors: of the noise in each share, that of the divisor included. lower, upper: a `CONFIDENCE` interval for
+    what the table itself would have given without privacy: noise, and the bias of clipping. sampling_errors: how
     far the table itself may be from the population that its users came from, where the mechanism learns enough to
     say. predicted_l1_error: of the distribution, against the table's own. parameters: the public parameters that the
     mechanism worked with. measured: the shares as measured, before shrinkage and projection: what intervals are
-    around, and what sums of items start from. other_errors: what else than noise the intervals allow for (predicted
-    bias, other weights), as standard deviations.
+    around, and what sums of items start from; noise_errors: of their independent noise; divisor: of what they were
+    divided by. other_errors: what else than noise the intervals allow for (the bias of clipping), as standard
+    deviations.
     """
 
     probabilities: Floats
@@ -45,47 +48,86 @@ class Estimate:
     parameters: Parameters = field(default_factory=dict)
     measured: Floats | None = None
     other_errors: Floats | None = None
+    noise_errors: Floats | None = None
+    divisor: Divisor | None = None
+
+
+@dataclass(frozen=True)
+class Divisor:
+    """How the total was found that shares were divided by, relative to it: `own` of it is the sum of the noisy values
+    themselves, and the rest has an error of its own (its standard deviation, weighed).
+    """
+
+    own: float = 0.0
+    error: float = 0.0
+
+    def variances(self, shares: Floats, noise: Floats) -> Floats:
+        """Of shares x_i / (own sum_j x_j + rest), for independent noise in the x_i:
+
+        noise_i^2 (1 - 2 own p_i) + own^2 p_i^2 sum_j noise_j^2 + p_i^2 error^2.
+        """
+        p = np.clip(shares, 0.0, 1.0)
+        square = noise**2
+        found: Floats = square * (1 - 2 * self.own * p) + p**2 * (self.own**2 * float(square.sum()) + self.error**2)
+        return np.maximum(found, 0.0)
 
 
 def combine(
     *,
     raw: Floats,
-    deviations: Floats,
+    noise: Floats,
     shrunk: Shrunk,
-    bias: float,
-    sampling: Floats | None,
+    bias: Floats,
     shape: NoiseShape,
-    reweighted: Floats | float,
+    divisor: Divisor,
+    sampling_variance: float | None,
     parameters: Parameters,
-    unsure: Floats | float = 0.0,
+    expected_bias: Floats | None = None,
+    within: Floats | float = 0.0,
 ) -> Estimate:
-    """Make an estimate of unbiased noisy shares and what shrinkage made of them.
+    """Make an estimate of noisy shares and what shrinkage made of them.
 
-    The probabilities are the shrunk shares, projected. Intervals are around the shares as measured, whose noise is
-    known, and wide enough to hold the probability. `bias` is a predicted l1 bias; an item's part of it is taken in
-    proportion to sqrt(p (1 - p)). `sampling`: standard errors of the table itself. `reweighted`: how far other weights
-    than were asked for may move the answer, in sampling errors. `unsure`: how well corrections are known, as standard
-    deviations.
+    raw: shares as measured, with independent noise of standard deviation `noise`, but for the divisor. bias: standard
+    deviations of what clipping may have done to them. The probabilities are the shrunk shares, projected. Intervals are
+    around the shares as measured, whose errors are known, and wide enough to hold the probability.
+    `sampling_variance`: of the table's own answer, summed over items. `within`: the part of the bias that shrinkage was
+    told of, and its spreads hold already.
     """
     probabilities = project(shrunk.means)
-    spread = np.sqrt(probabilities * (1 - probabilities))
-    biases = math.sqrt(math.pi / 2) * bias * spread / max(float(spread.sum()), 1e-300)
-    other_weights = np.zeros_like(spread) if sampling is None else reweighted * sampling
-    other_weights = np.hypot(other_weights, unsure)
-    other = np.hypot(biases, other_weights)
-    reach = np.hypot(half_width(shape, deviations), half_width("gaussian", other))
-    moved = math.sqrt(2 / math.pi) * float(other_weights.sum())
+    full = divisor.variances(raw, noise)
+    beside = np.maximum(full - noise**2, 0.0) + bias**2
+    likely = beside if expected_bias is None else beside - bias**2 + expected_bias**2
+    predicted = float(min(2.0, np.sqrt(shrunk.spreads**2 + 2 / math.pi * np.maximum(likely - np.square(within), 0.0)).sum()))
+    if predicted > TOO_LITTLE:  # what is missing may be of any kind: no item need be as rare as it looks
+        beside = beside + (predicted / 2 * probabilities.max()) ** 2
+    reach = np.hypot(half_width(shape, np.minimum(noise, np.sqrt(full))), half_width("gaussian", np.sqrt(beside)))
+    multinomial = probabilities * (1 - probabilities)
+    sampling = None
+    if sampling_variance is not None:
+        sampling = np.sqrt(sampling_variance * multinomial / max(float(multinomial.sum()), 1e-300))
     return Estimate(
         probabilities=probabilities,
-        standard_errors=deviations,
+        standard_errors=np.sqrt(full),
         lower=np.minimum(np.clip(raw - reach, 0.0, 1.0), probabilities),
         upper=np.maximum(np.clip(raw + reach, 0.0, 1.0), probabilities),
-        predicted_l1_error=float(min(2.0, math.hypot(shrunk.spreads.sum(), moved, bias))),
+        predicted_l1_error=predicted,
         sampling_errors=sampling,
         parameters=dict(parameters),
         measured=raw,
-        other_errors=other,
+        other_errors=bias,
+        noise_errors=noise,
+        divisor=divisor,
     )
+
+
+def spread_bias(bias: float, shares: Floats) -> Floats:
+    """An l1 bias divided over items like sqrt(p (1 - p)), as standard deviations: what sums of items then make of it is
+    what an item of their share has.
+    """
+    form = np.sqrt(np.maximum(shares * (1 - shares), 0.0))
+    form /= max(float(form.sum()), 1e-300)
+    divided: Floats = math.sqrt(math.pi / 2) * bias * np.sqrt((form**2 + shares**2) / 2)
+    return divided
 
 
 def from_noisy_sums(
@@ -93,35 +135,36 @@ def from_noisy_sums(
     event: LaplaceEvent | GaussianEvent,
     parameters: Parameters,
     *,
-    bias: float = 0.0,
+    bias: tuple[float, float] = (0.0, 0.0),
+    total: tuple[float, float] | None = None,
     sampling_variance: float | None = None,
-    moved_variance: float = 0.0,
-    reweighted: float = 0.0,
 ) -> Estimate:
-    """Normalise noisy sums by their own total, shrink, and project onto the simplex.
+    """Normalise noisy sums, shrink, and project onto the simplex.
 
-    The total of k noisy sums is off by about sqrt(k) of one sum's noise, far less than the k of the l1 error, so it
-    need not be bought apart. It is kept above its own noise: where a table is too small to be seen, the noise is not
-    blown up. `sampling_variance`: of the table's own answer, summed over items, where known. `bias` is what a cap costs
-    if heavy users are of another kind; `moved_variance`, summed over items, if they are not; the larger counts.
+    They are divided by their own total, whose noise is sqrt(k) times that of one, and by what else is known of it:
+    `total`, a value and its standard deviation, in units of the sums. The divisor is kept above its own noise: where a
+    table is too small to be seen, the noise is not blown up. bias: in
+    l1, its expectation and its root mean square.
     """
     shape: NoiseShape = "laplace" if isinstance(event, LaplaceEvent) else "gaussian"
     deviation = math.sqrt(2) * event.scale if isinstance(event, LaplaceEvent) else event.sigma
     noisy = sums.astype(np.float64)
-    total = max(float(noisy.sum()), deviation * math.sqrt(len(noisy)))
-    raw, deviations = noisy / total, np.full(len(noisy), deviation / total)
-    shrunk = shrink(raw, deviations, shape)
-    multinomial = project(shrunk.means) * (1 - project(shrunk.means))
-    spread = np.sqrt(multinomial / max(float(multinomial.sum()), 1e-300))
-    bias = max(bias, math.sqrt(2 / math.pi * moved_variance) * float(spread.sum()))
+    own_error = deviation * math.sqrt(len(noisy))
+    own = 1.0 if total is None else total[1] ** 2 / (total[1] ** 2 + own_error**2)
+    found = own * float(noisy.sum()) + (0.0 if total is None else (1 - own) * total[0])
+    known = (1 - own) * (0.0 if total is None else total[1])
+    divided = max(found, math.hypot(own * own_error, known))
+    raw, noise = noisy / divided, np.full(len(noisy), deviation / divided)
+    shrunk = shrink(raw, noise, shape)
     return combine(
         raw=raw,
-        deviations=deviations,
+        noise=noise,
         shrunk=shrunk,
-        bias=bias,
-        sampling=None if sampling_variance is None else math.sqrt(sampling_variance) * spread,
+        bias=spread_bias(bias[1], project(shrunk.means)),
+        expected_bias=spread_bias(bias[0], project(shrunk.means)),
         shape=shape,
-        reweighted=reweighted,
+        divisor=Divisor(own, known / divided),
+        sampling_variance=sampling_variance,
         parameters=parameters,
     )
 

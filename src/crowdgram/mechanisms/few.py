@@ -20,12 +20,11 @@ import numpy as np
 from ..privacy import Spending, fresh_salt
 from ..privacy.threshold import lone_laplace_threshold
 from ..tables import UNIT, Counts, Holdings, Rows, held_items, l1_sum
-from .cost import DISAGREEMENT, reweighting
 from .discovery import LOOKS, MOST_COORDINATES
-from .estimate import CONFIDENCE, Estimate, combine
+from .estimate import CONFIDENCE, Divisor, Estimate, combine, spread_bias
 from .measurements import agreed
-from .profile import FINE_ROW_EDGES, RowBins, RowProfile
-from .row_cap import BETWEEN
+from .looks import Rows as RowsSeen
+from .row_bound import Disagreement, bias_of
 from .shrink import shrink
 from .simplex import project
 
@@ -75,7 +74,7 @@ class RowWeights:
     mass: float = 1.0
     bias: float = 0.0
     users: float = 0.0
-    unseen: RowBins | None = None
+    unseen: RowsSeen | None = None
 
     @property
     def parameters(self) -> dict[str, int]:
@@ -133,20 +132,20 @@ def few_needed(spending: Spending, look: Look, weights: RowWeights | None, chanc
     return needed if weights is None else needed / weights.mass
 
 
-def weigh_rows(bins: RowBins) -> RowWeights:
+def weigh_rows(seen: RowsSeen) -> RowWeights:
     """The row cap for one histogram, from noisy numbers of users by rows: small enough that users count fully, and
     large enough that those with more rows count for more. If rows cannot be seen, all users weigh the same.
     """
-    profile = RowProfile.of(bins)
-    if profile is None:
-        return RowWeights(unseen=bins)
-    users, rows = profile.spread_out(BETWEEN)
-    caps = np.array(FINE_ROW_EDGES, dtype=np.float64)
-    after = users * np.minimum(rows, caps[:, None])
-    bias = 2 * DISAGREEMENT * reweighting(users * rows, after)
-    mass = after.sum(axis=1) / (caps * users.sum())
-    best = int(np.argmin(MISSED / mass + bias))
-    return RowWeights(FINE_ROW_EDGES[best], float(mass[best]), float(bias[best]), float(users.sum()))
+    crowds = seen.crowds
+    if crowds is None:
+        return RowWeights(unseen=seen)
+    users, disagreement = crowds.typical, Disagreement.prior().root_mean_square
+    tried = []
+    for cap in seen.edges():
+        mass = float((users * np.minimum(crowds.sizes / cap, 1.0)).sum() / users.sum())
+        bias = disagreement * float(crowds.weights @ bias_of(crowds, cap))
+        tried.append((MISSED / mass + bias, RowWeights(cap, mass, bias, float(users.sum()))))
+    return min(tried, key=lambda one: one[0])[1]
 
 
 def find_few(rows: Rows, spending: Spending, look: Look, weights: RowWeights | None, chance: float) -> Few:
@@ -190,12 +189,12 @@ def estimate_few(few: Few, items: Sequence[Any], counts: Counts, spending: Spend
     shares, weights = project(shrunk.means), few.weights or RowWeights()
     made = combine(
         raw=raw,
-        deviations=deviations,
+        noise=deviations,
         shrunk=shrunk,
-        bias=weights.bias,
-        sampling=np.sqrt(shares * (1 - shares) / max(total / UNIT, 1.0)),  # users of one item each: the most it can be
+        bias=spread_bias(weights.bias, shares),
         shape="laplace",
-        reweighted=0.0 if weights.unseen is None else weights.unseen.unevenness(total / UNIT),
+        divisor=Divisor(own=1.0),
+        sampling_variance=float((shares * (1 - shares)).sum()) / max(total / UNIT, 1.0),  # users of one item: the most
         parameters={"branch": "histogram", **({} if few.weights is None else few.weights.parameters)},
     )
     barely = np.zeros(len(raw), dtype=bool)

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..privacy import Spending
 from ..tables import Holdings, Rows, holdings
-from .auto import reserve
 from .discovery import DiscoveryPlan, discover, open_discovery, reserve_looks, users_needed
 from .few import Few, Look, RowWeights, few_needed, find_few, look_at_sizes, weigh_rows
-from .profile import FINE_ROW_EDGES, RowBins, buy_rows, reserve_profile
+from .looks import Rows as RowsSeen
+from .looks import look_at_rows, reserve_pilot, reserve_rows
 from .request import Request
 
 __all__ = ["Opened", "find_items", "set_aside"]
@@ -20,6 +20,9 @@ WORTH = 2 / 3
 
 TOLERABLE = 0.08
 """The l1 bias that one histogram may be predicted to have where rows are asked for. It saves more than that."""
+
+FOUND = 100
+"""Items that are taken to be found, to weigh how closely to look at rows before it is known."""
 
 MOST_OF_THEM = 0.6
 """The part of users whose rows must be seen for that prediction to be believed."""
@@ -33,17 +36,15 @@ class Opened:
 
     items: list[Any]
     few: Few | None = None
-    seen_rows: RowBins | None = None
+    seen_rows: RowsSeen | None = None
 
 
 def set_aside(spending: Spending, mechanism: str, request: Request, items: int) -> None:
     """Reserve all looks that a mechanism may take, by public values; `items`: how many there are at least."""
-    if mechanism == "auto":
-        reserve(spending, items, rows=request.buys_rows)
-    elif mechanism == "adaptive":
-        reserve_profile(spending, rows=request.buys_rows)
+    if mechanism in ("auto", "adaptive"):
+        reserve_pilot(spending, items, rows=request.buys_rows)
     elif request.buys_rows:
-        reserve_profile(spending, rows=True)
+        reserve_rows(spending)
 
 
 def find_items(
@@ -62,7 +63,7 @@ def find_items(
         set_aside(spending, mechanism, request, items=1)
         if whole and (request.weight == "users" or request.max_rows_per_user in (None, 1)):
             held = holdings(rows)
-            seen_rows = buy_rows(held.by_rows(FINE_ROW_EDGES), spending) if request.buys_rows else None
+            seen_rows = look_at_rows(held.by_rows(RowsSeen.edges()), spending, FOUND) if request.buys_rows else None
             weights = None if seen_rows is None else weigh_rows(seen_rows)
             look = _look_for_few(held, spending, plan, weights, chance)
             held.drop()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from .profile import RowBins
+    from .looks import Rows
 
 __all__ = ["Report", "Request", "Weight"]
 
@@ -28,7 +28,7 @@ class Request:
     report: Report
     constants: Literal["paper", "tight"] | None = None
     alpha: float | None = None
-    seen_rows: RowBins | None = None
+    seen_rows: Rows | None = None
 
     @property
     def buys_rows(self) -> bool:

@@ -34,7 +34,7 @@ REACH: dict[str, int] = {"gaussian": 6, "laplace": 8}
 ITERATIONS = 60
 LONG = 400
 """Iterations without a flat prior, which has them converge slowly near zero."""
-FEWEST = 5
+FEWEST = 20
 """Groups of items smaller than this are left as they are."""
 
 

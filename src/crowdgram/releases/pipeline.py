@@ -22,7 +22,7 @@ from ..mechanisms import (
     find_items,
     plan_opening,
     rehearse,
-    reserve,
+    reserve_pilot,
 )
 from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending
@@ -263,7 +263,7 @@ def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[st
     if way in PURE:
         enough = trial.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
     else:
-        reserve(trial, items=1)
+        reserve_pilot(trial, items=1, rows=True)
         enough = trial.remaining_mu(1) >= MIN_MU
     if plan.mu < MIN_MU or not enough:
         raise InvalidArgument(
@@ -319,7 +319,7 @@ def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:
         )
     if guarantee.delta > 0 and mechanism not in PURE:
         trial = Spending(guarantee)
-        reserve(trial, items=1)  # what few items set aside is the most
+        reserve_pilot(trial, items=1, rows=True)  # what few items set aside is the most
         if trial.remaining_mu(1) < MIN_MU:
             raise InvalidArgument(
                 f"{given}: leaves nothing for mechanism={mechanism!r}. Give a larger epsilon, a larger delta, such as "

@@ -10,7 +10,7 @@ from .holdings import HeldItems, Holdings, held_items, holdings
 from .kinds import Value
 from .rows import Rows, open_rows
 from .sets import GAIN, SPREAD, ItemSets, item_sets, largest_part
-from .sums import UNIT, l1_sum, rows_histogram, sampled_sum
+from .sums import UNIT, concentration_sum, l1_sum, rows_histogram, sampled_sum
 from .tallies import Tallies, tally
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Value",
     "as_database",
     "combined",
+    "concentration_sum",
     "count_rows",
     "distances",
     "held_items",

@@ -2,7 +2,8 @@
 
 User u's deviation from a public centre c is the integer vector g(u) = s (2^b N(u) - m_u C), with C = round(2^b c)
 and a whole number s_i for each item. Users who agree with the centre have short ones, so their sum needs little noise.
-Proof of every bound: docs/proofs/bounded-sums.md.
+`Distances.levels` splits every deviation over several radii, with one more coordinate for the users' mass. Proof of
+every bound: docs/proofs/bounded-sums.md.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import ibis
@@ -32,6 +34,8 @@ Norm = Literal["l1", "l2"]
 
 MAX_BITS = 24
 MAX_STRETCH = 2**9
+MAX_MASS_SCALE = 2**33
+"""As large as s_i 2^b can be."""
 MAX_RADIUS = 2**50
 """Radii are exact doubles, and noise of many radii still fits 64-bit integers."""
 
@@ -86,10 +90,11 @@ class Centre:
 
 @dataclass(frozen=True)
 class CentredSum:
-    """T_i = sum_u W_u N_i(u) for each item, and the centre it was taken against."""
+    """T_i = sum_u W_u N_i(u) for each item; the centre that it was taken against, and the scale B of the mass."""
 
     totals: Integers
     centre: Centre
+    mass_scale: int
 
     @property
     def total_weight(self) -> int:
@@ -97,10 +102,10 @@ class CentredSum:
         return _exact_sum(self.totals)
 
     def vector(self) -> list[int]:
-        """sum_u v(u)_i = s_i (2^b T_i - C_i D), in exact integers."""
+        """sum_u v(u)_i = s_i (2^b T_i - C_i D), and B D last, in exact integers."""
         D, b = self.total_weight, self.centre.bits
         terms = zip(self.totals.tolist(), self.centre.coordinates.tolist(), self.centre.stretches.tolist(), strict=True)
-        return [((t << b) - c * D) * s for t, c, s in terms]
+        return [((t << b) - c * D) * s for t, c, s in terms] + [self.mass_scale * D]
 
 
 @dataclass(frozen=True)
@@ -115,31 +120,54 @@ class Distances:
     norm: Norm
     table: ir.Table
 
-    def histogram(self, edges: Sequence[float], row_cap: int) -> Integers:
-        """How many users have W_u distance in (edges[j-1], edges[j]], with the unclipped weight W_u = floor(UNIT /
+    def histogram(self, edges: Sequence[float], row_cap: int, unit: int = UNIT) -> Integers:
+        """How many users have W_u distance in (edges[j-1], edges[j]], with the unclipped weight W_u = floor(unit /
         max(m_u, row_cap)).
 
         Sensitivity: one entry of 1 moves when a user is added or removed, two when one is replaced.
         """
-        base = base_weight(self.table, row_cap, UNIT).cast("float64")
+        base = base_weight(self.table, row_cap, unit).cast("float64")
         return user_histogram(self.counts.engine, self.table, base * self.table.distance, edges)
 
-    def sum(self, radius: int, row_cap: int, unit: int = UNIT) -> CentredSum:
-        """Sum v(u) = W_u g(u), with W_u = floor(min(unit / max(m_u, row_cap), radius / distance(u))).
+    def levels(self, radii: Sequence[int], row_cap: int, unit: int = UNIT, mass_scale: int = 0) -> list[CentredSum]:
+        """Split every user's vector (g(u), B m_u) over the radii R_1 < R_2 < ..., and sum each part by itself.
 
-        Sensitivity: W_u ||g(u)|| <= radius exactly, in `norm`: `radius` when a user is added or removed, 2 radius
-        when one is replaced (in l2 sqrt(2) radius if the centre is the origin: then the vectors are non-negative).
-        `total_weight` moves by at most `unit`.
+        Level j sums v_j(u) = W_uj (g(u), B m_u). Its norm is what of min(w_u d_u, R_j) lies above R_(j-1), R_0 = 0:
+
+            W_uj = floor(min( min(w_u, R_j / d_u) - R_(j-1) / d_u,  (R_j - R_(j-1)) / d_u )), or 0 if that is negative
+
+        where: w_u = floor(unit / max(m_u, row_cap)); d_u is the norm of (g(u), B m_u), rounded up; B is `mass_scale`. All
+        levels of a user add up to its vector clipped at the last radius.
+
+        Sensitivity: ||v_j(u)|| <= R_j - R_(j-1) exactly, in `norm`, by the second term alone: that much when a user is
+        added or removed, twice that when one is replaced (in l2 sqrt(2) times if the centre is the origin: then the
+        vectors are non-negative).
         """
         check_row_cap(row_cap)
-        if not 1 <= radius <= MAX_RADIUS:
-            raise InvalidArgument(f"radius={radius} needs to be in 1..2^50. Use a smaller unit or fewer bits.")
-        if not 1 <= unit <= UNIT:
-            raise InvalidArgument(f"unit={unit} needs to be in 1..2^30.")
-        base = base_weight(self.table, row_cap, unit).cast("float64")
-        clipped = ibis.least(base, ibis.literal(float(radius), "float64") / self.table.distance)
-        weighted = self.table.select("user", weight=clipped.floor().cast("int64"))
-        return CentredSum(weighted_totals(self.counts, weighted, "summing deviations"), self.centre)
+        if not radii or any(low >= high for low, high in pairwise([0, *radii])) or radii[-1] > MAX_RADIUS:
+            raise InvalidArgument(
+                f"radii={list(radii)} need to increase within 1..2^50. Use a smaller unit or fewer bits."
+            )
+        if not 1 <= unit <= UNIT or not 0 <= mass_scale <= MAX_MASS_SCALE:
+            raise InvalidArgument(f"unit={unit} needs to be in 1..2^30, mass_scale={mass_scale} in 0..2^33.")
+        base, distance = base_weight(self.table, row_cap, unit).cast("float64"), self._with_mass(mass_scale)
+        weights = {}
+        for j, (low, high) in enumerate(pairwise([0, *radii])):
+            reached = ibis.least(base, _double(high) / distance) - _double(low) / distance
+            within = ibis.least(reached, _double(high - low) / distance)
+            weights[f"w{j}"] = ibis.greatest(within, _double(0)).floor().cast("int64")
+        weighted = self.table.select("user", **weights)
+        totals = weighted_totals(self.counts, weighted, list(weights), "summing deviations")
+        return [CentredSum(each, self.centre, mass_scale) for each in totals]
+
+    def _with_mass(self, mass_scale: int) -> Any:
+        """The norm of (g(u), B m_u), from above by more than rounding can lose."""
+        if not mass_scale:
+            return self.table.distance
+        mass = self.table.rows.cast("float64") * _double(mass_scale)
+        if self.norm == "l1":
+            return (self.table.distance + mass) * (1.0 + 2.0**-49)
+        return (self.table.distance * self.table.distance + mass * mass).sqrt() * (1.0 + 2.0**-49)
 
     def drop(self) -> None:
         """Free the engine's table, if this measurement kept one."""
@@ -166,9 +194,9 @@ def _table(own: ir.Table, upper: Any, norm: Norm) -> ir.Table:
 
 
 def _l2(counts: Counts, centre: Centre) -> tuple[ir.Table, Any]:
-    """||g(u)||_2^2 = 4^b A_u - 2^(b+1) m_u B_u + m_u^2 K, from above.
+    """||g(u)||_2^2 = 4^b A_u - 2^(b+1) m_u E_u + m_u^2 K, from above.
 
-    A_u = sum_i s_i^2 N_i^2 and B_u = sum_i s_i^2 C_i N_i are summed in 64-bit integers, so that their order cannot
+    A_u = sum_i s_i^2 N_i^2 and E_u = sum_i s_i^2 C_i N_i are summed in 64-bit integers, so that their order cannot
     matter, and K is public. The rest is a fixed sequence of correctly rounded double operations; 2^-48 of the terms'
     magnitude is added, several times what they can lose.
     """
@@ -208,6 +236,11 @@ def _beside(counts: Counts, columns: dict[str, Integers]) -> ir.Table:
     """The cells with public values of their items beside them."""
     places = counts.engine.upload(pa.table({"idx": np.arange(counts.items), **columns}), "placing the centre")
     return counts.cells.inner_join(places, "idx")
+
+
+def _double(number: int) -> Any:
+    """An integer below 2^53, as the engine's double."""
+    return ibis.literal(float(number), "float64")
 
 
 def _exact_sum(values: Integers) -> int:

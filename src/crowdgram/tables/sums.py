@@ -7,6 +7,7 @@ the code under any engine and any order of summation. The sums below are *not* p
     l1_sum         W_u N(u),                  ||.||_1 <= unit
     sampled_sum    w_u at one row of u,       ||.||_1 <= unit
     rows_histogram one bin of u,              one entry, of 1
+    concentration_sum  two numbers of u,      ||.||_1 <= unit
 
 Sums against a centre are in `distances`.
 """
@@ -32,6 +33,7 @@ __all__ = [
     "UNIT",
     "base_weight",
     "check_row_cap",
+    "concentration_sum",
     "digest",
     "hashed",
     "l1_sum",
@@ -62,7 +64,7 @@ def l1_sum(counts: Counts, row_cap: int) -> Integers:
     """
     check_row_cap(row_cap)
     weighted = counts.users.select("user", weight=base_weight(counts.users, row_cap, UNIT))
-    return weighted_totals(counts, weighted, "summing counts")
+    return weighted_totals(counts, weighted, ["weight"], "summing counts")[0]
 
 
 def sampled_sum(counts: Counts, salt: str, row_cap: int) -> Integers:
@@ -84,7 +86,7 @@ def sampled_sum(counts: Counts, salt: str, row_cap: int) -> Integers:
     ranged = cells.select("user", "idx", "n", up_to=up_to)
     joined = ranged.inner_join(drawn, "user")
     hit = joined.filter((joined.number < joined.up_to) & (joined.number >= joined.up_to - joined.n))
-    return _totals(counts, hit.group_by("idx").agg(total=hit.weight.sum()), "summing sampled rows")
+    return _totals(counts, hit.group_by("idx").agg(total=hit.weight.sum()), ["total"], "summing sampled rows")[0]
 
 
 def rows_histogram(counts: Counts, edges: Sequence[int]) -> Integers:
@@ -95,6 +97,27 @@ def rows_histogram(counts: Counts, edges: Sequence[int]) -> Integers:
     return user_histogram(counts.engine, counts.users, counts.users.rows, edges)
 
 
+def concentration_sum(counts: Counts, row_cap: int) -> Integers:
+    """How concentrated users are, in two numbers: sum_u w_u ||N(u)||^2 / m_u^2, and the rest of sum_u w_u.
+
+    where: w_u = (min(m_u, row_cap) / row_cap)^2. User u adds (a, t - a), with a = floor(UNIT sum_i N_i^2 / max(m_u,
+    row_cap)^2) and t = floor(UNIT min(m_u, row_cap)^2 / row_cap^2). With `row_cap=1` every user weighs the same.
+
+    Sensitivity: 0 <= a <= t <= UNIT, so (a, t - a) is non-negative and its l1 norm is at most UNIT.
+    """
+    check_row_cap(row_cap)
+    users, cap = counts.users, ibis.literal(row_cap, "int64")
+    longest, within = ibis.greatest(users.rows, cap).cast("float64"), ibis.least(users.rows, cap).cast("float64")
+    unit = ibis.literal(float(UNIT), "float64")
+    one = (users.squares.cast("float64") / (longest * longest) * unit).floor().cast("int64")
+    total = (within * within / float(row_cap**2) * unit).floor().cast("int64")
+    parts = users.select(a=one, b=total - one)
+    found = counts.engine.fetch(
+        parts.agg(a=parts.a.sum().cast("int64"), b=parts.b.sum().cast("int64")), "measuring concentration"
+    )
+    return np.array([found.column(name)[0].as_py() or 0 for name in ("a", "b")], dtype=np.int64)
+
+
 def base_weight(users: ir.Table, row_cap: int, unit: int) -> Any:
     """The weight of a user that nothing clips: floor(unit / max(m_u, row_cap)). Exact even where an engine divides
     in doubles: both are far below 2^52.
@@ -102,18 +125,21 @@ def base_weight(users: ir.Table, row_cap: int, unit: int) -> Any:
     return (ibis.literal(unit, "int64") // ibis.greatest(users.rows, ibis.literal(row_cap, "int64"))).cast("int64")
 
 
-def weighted_totals(counts: Counts, weighted: ir.Table, stage: str) -> Integers:
-    """T_i = sum_u W_u N_i(u) for a table of (user, weight)."""
+def weighted_totals(counts: Counts, weighted: ir.Table, weights: Sequence[str], stage: str) -> list[Integers]:
+    """T_i = sum_u W_u N_i(u) for each of the `weights`, columns of a table with one row for each user; in one pass."""
     joined = counts.cells.inner_join(weighted, "user")
-    grouped = joined.group_by("idx").agg(total=(joined.n * joined.weight).sum())
-    return _totals(counts, grouped, stage)
+    grouped = joined.group_by("idx").agg(**{name: (joined.n * joined[name]).sum() for name in weights})
+    return _totals(counts, grouped, weights, stage)
 
 
-def _totals(counts: Counts, grouped: ir.Table, stage: str) -> Integers:
-    found = counts.engine.fetch(grouped.select("idx", total=grouped.total.cast("int64")), stage)
-    totals = np.zeros(counts.items, dtype=np.int64)
-    totals[found.column("idx").to_numpy()] = found.column("total").to_numpy()
-    return totals
+def _totals(counts: Counts, grouped: ir.Table, names: Sequence[str], stage: str) -> list[Integers]:
+    found = counts.engine.fetch(grouped.select("idx", **{name: grouped[name].cast("int64") for name in names}), stage)
+    every = []
+    for name in names:
+        totals = np.zeros(counts.items, dtype=np.int64)
+        totals[found.column("idx").to_numpy()] = found.column(name).to_numpy()
+        every.append(totals)
+    return every
 
 
 def user_histogram(engine: Engine, table: ir.Table, value: Any, edges: Sequence[float]) -> Integers:

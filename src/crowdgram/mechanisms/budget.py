@@ -1,0 +1,58 @@
+"""What rounds may spend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..privacy import Adjacency, Spending
+from ..tables import Norm
+from .shrink import NoiseShape
+
+__all__ = ["Budget"]
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass
+class Budget:
+    """What the rounds may spend, in shares of the whole. Gaussian noise (mu) or, for pure privacy, Laplace noise
+    (epsilon).
+    """
+
+    spending: Spending
+    shape: NoiseShape
+    total: float
+    left: float = 1.0
+
+    @property
+    def norm(self) -> Norm:
+        return "l2" if self.shape == "gaussian" else "l1"
+
+    @property
+    def mean_absolute(self) -> float:
+        """Mean absolute value of the noise, in standard deviations."""
+        return math.sqrt(2 / math.pi) if self.shape == "gaussian" else math.sqrt(0.5)
+
+    def deviation(self, share: float, *, non_negative: bool = False) -> float:
+        """Standard deviation of the noise on sums of vectors of norm at most 1."""
+        gaussian = self.shape == "gaussian"
+        factor = 1.0 if gaussian else math.sqrt(2)
+        if self.spending.guarantee.adjacency is Adjacency.REPLACE:
+            factor *= math.sqrt(2) if non_negative and gaussian else 2.0
+        return factor / (self.total * math.pow(share, 0.5 if gaussian else 1.0))
+
+    def noisy(
+        self, purpose: str, sums: Integers | Sequence[int], bound: int, share: float, *, non_negative: bool
+    ) -> Integers:
+        """The sums with noise for `share`; `left` falls by it."""
+        self.left -= share
+        if self.shape == "gaussian":
+            mu = self.total * math.sqrt(share)
+            return self.spending.gaussian(purpose, sums, bound=bound, mu=mu, non_negative=non_negative)[0]
+        values = np.array([min(max(v, -(2**62)), 2**62) for v in sums], dtype=np.int64)
+        return self.spending.laplace(purpose, values, bound=bound, epsilon=self.total * share)[0]

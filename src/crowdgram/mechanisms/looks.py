@@ -1,0 +1,138 @@
+"""Pilot queries: cheap private facts, bought before the way is chosen.
+
+What each may cost is reserved by public values before the table is looked at; whether it takes place, and with how much
+of that, may follow from noisy values.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..privacy import Spending
+from ..tables import ROW_LIMIT, UNIT
+from .row_bound import Disagreement, worth_knowing
+from .tuning import TUNING
+from .user_sizes import Bins, Crowds, read
+
+__all__ = ["CENTRE", "CONCENTRATION", "GLANCE", "HEAVY", "Look", "Rows", "look_at_rows", "look_longer", "reserve_pilot", "reserve_rows"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+HISTOGRAM_UNIT = 2**20
+EDGES: tuple[int, ...] = tuple(sorted({round(2 ** (j / 4)) for j in range(81)}))
+"""1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16, ... up to ROW_LIMIT, where every user ends."""
+assert EDGES[-1] == ROW_LIMIT
+
+
+@dataclass(frozen=True)
+class Look:
+    """A pilot query: what for, and for what part of epsilon at most. Where items are few it may be larger: noise in the
+    answer grows with their number.
+    """
+
+    purpose: str
+    part: float
+    bound: int
+    grows: bool = False
+
+    def most(self, items: int) -> float:
+        return self.part * min(max(200 / items, 1.0), 5.0) if self.grows else self.part
+
+    def fitted(self, items: int, users: float) -> float:
+        """The part of epsilon that tells a mean over users to `precision` for an epsilon of 1."""
+        return min(self.most(items), max(self.part / 20, math.sqrt(2) / (TUNING.precision * max(users, 1.0))))
+
+
+FIRST = Look("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
+SECOND = Look("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT)
+GLANCE = Look("concentration of users, first look", TUNING.concentration_look / 5, UNIT)
+CONCENTRATION = Look("concentration of users", TUNING.concentration_look, UNIT, grows=True)
+HEAVY = Look("concentration of heavy users", TUNING.concentration_look, UNIT, grows=True)
+CENTRE = Look("a rough centre, for the choice", TUNING.centre_look, UNIT, grows=True)
+
+
+def reserve_pilot(spending: Spending, items: int, *, rows: bool) -> None:
+    """Set aside what pilot queries may cost, before anything is looked at."""
+    if rows:
+        reserve_rows(spending)
+    for look in (CONCENTRATION, HEAVY, CENTRE) if rows else (GLANCE, CONCENTRATION, CENTRE):
+        _reserve(spending, look, items)
+
+
+def reserve_rows(spending: Spending) -> None:
+    """Set aside what users by rows may cost."""
+    for look in (FIRST, SECOND):
+        _reserve(spending, look, 1)
+
+
+def _reserve(spending: Spending, look: Look, items: int) -> None:
+    spending.reserve(look.purpose, bound=look.bound, epsilon=look.most(items) * spending.guarantee.epsilon)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Users by rows: the noisy histogram, and what it leaves possible; None if nothing stands out."""
+
+    bins: Bins
+    crowds: Crowds | None
+
+    @staticmethod
+    def edges() -> tuple[int, ...]:
+        return EDGES
+
+    @classmethod
+    def of(cls, bins: Bins) -> Rows:
+        return cls(bins, read(bins, strangers=True))
+
+
+def look_at_rows(histogram: Integers, spending: Spending, items: int) -> Rows:
+    """Buy users by rows, of whom `histogram` are in the bins of EDGES: one look, and a second where that is worth it."""
+    epsilon = spending.guarantee.epsilon
+    rows = Rows.of(_look(histogram, spending, FIRST.purpose, FIRST.part * epsilon))
+    if rows.crowds is not None:
+        noise = items * spending.laplace_scale(UNIT, epsilon) / UNIT
+        worth = worth_knowing(rows.crowds, noise, Disagreement.prior().root_mean_square)
+        price = SECOND.part * _least(rows.crowds, noise)
+        if worth < price:
+            return rows
+    return Rows.of(rows.bins + _look(histogram, spending, SECOND.purpose, SECOND.part * epsilon))
+
+
+def look_longer(rows: Rows, histogram: Integers, spending: Spending, noise: float, disagreement: float) -> Rows:
+    """Look again while knowing the crowd exactly would save more than the look costs the answer. Each look is as large as
+    all before it together. Only for a pure finish: these looks are not reserved.
+
+    noise: the l1 noise of the answer for an epsilon and a bound of 1.
+    """
+    whole = spending.guarantee.epsilon
+    number = 3
+    while True:
+        known = math.sqrt(2) * spending.laplace_scale(1, 1.0) / (rows.bins.deviation)  # as one look of this epsilon
+        left = spending.remaining_epsilon()
+        epsilon = min(known, TUNING.longest_look * whole - (whole - left))
+        if epsilon < 0.25 * known:
+            return rows
+        if rows.crowds is not None:
+            worth = worth_knowing(rows.crowds, noise / left, disagreement)
+            if worth < epsilon / left * _least(rows.crowds, noise / left):
+                return rows
+        rows = Rows.of(rows.bins + _look(histogram, spending, f"users by rows, look {number}", epsilon))
+        number += 1
+
+
+def _least(crowds: Crowds, noise: float) -> float:
+    """The noise part of the best bound."""
+    from .row_bound import best_bound
+
+    return best_bound(crowds, noise, Disagreement.prior().root_mean_square).noise
+
+
+def _look(histogram: Integers, spending: Spending, purpose: str, epsilon: float) -> Bins:
+    noisy, event = spending.laplace(purpose, histogram * HISTOGRAM_UNIT, bound=HISTOGRAM_UNIT, epsilon=epsilon)
+    deviation = math.sqrt(2) * event.scale / HISTOGRAM_UNIT
+    return Bins(noisy / HISTOGRAM_UNIT, deviation, np.array(EDGES, dtype=np.float64), laplace=True)

@@ -1,0 +1,263 @@
+"""What clipping does to an answer: a model of how users differ with their distance from the centre, learned on the way.
+
+Clip every user's deviation at radii R_1 < R_2 < ...: what lies between two of them, over all users, is a *shell* with a
+mass D_l and a mean distribution q_l. The answer is sum_l D_l q_l / D. Rounds measure sums over neighbouring shells
+(*levels*), each with noise of its own; the outermost shells are never worth their noise. How wrong the answer is without
+them depends on how far q_l drifts with l. That is a random walk with two variances, learned from differences between
+measured levels, beside what users' own scatter explains. One covariance then gives the best linear unbiased estimate,
+its noise, its bias, and the radii that are best for the next round.
+
+Everything here is post-processing of noisy values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from .tuning import TUNING
+
+__all__ = ["Drift", "Group", "Levels", "Shells", "combine_levels", "plan_levels"]
+
+Floats = npt.NDArray[np.float64]
+
+VARIANCES = np.geomspace(1e-6, 1, 13)
+"""Drift variances that are tried, of shells below the median of mass and above it."""
+LARGEST = 2.0
+"""No drift has a larger variance an octave: distributions differ by no more."""
+FIRST_LEVELS = (0.1, 0.4, 0.7, 0.95, 0.99)
+"""Quantiles of users' sizes at which the lowest level may end."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Items of one scale: how many; the mean square of their scale; means of f, f^2 and f max(f, 1/k), f their shares."""
+
+    members: npt.NDArray[np.int64]
+    scale_square: float
+    moments: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Shells:
+    """radii: upper ends. masses: D_l. own: the covariance of the q_l that comes of users' own scatter, for an item of
+    share 1. firsts: where the lowest level may end.
+    """
+
+    radii: Floats
+    masses: Floats
+    own: Floats
+    firsts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, users: Floats, sizes: Floats, masses: Floats, spread: float, top: float = 0.0) -> Shells:
+        """Users of these sizes and masses. `spread`: sum_i f_i / a_i^2, the square size of a user with one row."""
+        order = np.argsort(sizes)
+        users, sizes, masses = users[order], sizes[order], masses[order]
+        cumulative = np.cumsum(users) / users.sum()
+
+        def quantile(share: float) -> float:
+            return float(sizes[min(int(np.searchsorted(cumulative, share)), len(sizes) - 1)])
+
+        start = quantile(0.1) * 2 ** (TUNING.step / 2)
+        octaves = max(math.log2(max(float(sizes[-1]), top) / start), 0.0)
+        radii = start * 2.0 ** (TUNING.step * np.arange(math.ceil(octaves / TUNING.step) + 1))
+        parts = np.diff(np.minimum(sizes[:, None], np.append(0.0, radii)), axis=1)
+        mass = (users * masses / sizes) @ parts
+        count = len(radii) if top else int((mass > 1e-7 * mass.sum()).sum())
+        radii, parts, mass = radii[:count], parts[:, :count], np.maximum(mass[:count], 1e-12)
+        own = (parts.T * users) @ parts / np.outer(mass, mass) / spread
+        firsts = {min(int(np.searchsorted(radii, quantile(q))), count - 1) for q in FIRST_LEVELS}
+        return cls(radii, mass, own, tuple(sorted(firsts)))
+
+    @cached_property
+    def shares(self) -> Floats:
+        part: Floats = self.masses / self.masses.sum()
+        return part
+
+    def walk(self, low: float, high: float) -> Floats:
+        """The covariance of a random walk over shells: variance `low` an octave up to the median of mass; `high` beyond
+        it, doubling with every octave.
+        """
+        median = np.searchsorted(np.cumsum(self.shares), 0.5)
+        beyond = (np.arange(len(self.masses) - 1) - median) * TUNING.step
+        each = np.where(beyond < 0, low, high * 2.0 ** np.maximum(beyond, 0.0))
+        variances = np.append(0.0, np.cumsum(np.minimum(each, LARGEST) * TUNING.step))
+        covariance: Floats = np.minimum.outer(variances, variances)
+        return covariance
+
+
+class Drift:
+    """What is believed of the drift: a posterior over (low, high, shape), by prior and by all levels measured so far.
+
+    shape 0: the variance of an item goes with f^2; shape 1: with f max(f, 1/k).
+    """
+
+    hypotheses: tuple[tuple[float, float, int], ...] = tuple(product(VARIANCES.tolist(), VARIANCES.tolist(), (0, 1)))
+
+    def __init__(self) -> None:
+        logs = np.log([[low, high] for low, high, _ in self.hypotheses])
+        self._log = -0.5 * (((logs - math.log(TUNING.drift)) / TUNING.drift_spread) ** 2).sum(axis=1)
+
+    @property
+    def posterior(self) -> Floats:
+        weights = np.exp(self._log - self._log.max())
+        likely: Floats = weights / weights.sum()
+        return likely
+
+    def covariances(self, shells: Shells) -> list[Floats]:
+        """The covariances of the q_l, to be multiplied by f, f^2 and f max(f, 1/k) of an item: own scatter, and the mean
+        walk of either shape.
+        """
+        walks = [np.zeros_like(shells.own), np.zeros_like(shells.own)]
+        for weight, (low, high, shape) in zip(self.posterior, self.hypotheses, strict=True):
+            if weight > 1e-5:
+                walks[shape] += weight * shells.walk(low, high)
+        return [shells.own, *walks]
+
+    def learn(self, shells: Shells, levels: Levels, extra: Floats, groups: Sequence[Group]) -> None:
+        """Take in the differences between neighbouring levels. `extra`: variances beside the noise, as `values`."""
+        count = len(levels.ends)
+        if count < 2:
+            return
+        contrast = np.diff(np.eye(count), axis=0)
+        mix = levels.mixing(shells)
+        own = mix @ shells.own @ mix.T
+        walks = {
+            (low, high): mix @ shells.walk(low, high) @ mix.T for low, high in product(VARIANCES.tolist(), repeat=2)
+        }
+        stacked = np.stack([walks[low, high] for low, high, _ in self.hypotheses])
+        shapes = np.array([shape for _, _, shape in self.hypotheses])
+        for group in groups:
+            n = len(group.members)
+            away = contrast @ levels.values[:, group.members]
+            noise = np.diag(levels.variances * group.scale_square + extra[:, group.members].mean(axis=1))
+            moments = np.array(group.moments[1:])[shapes]
+            variance = contrast @ (noise + own * group.moments[0] + stacked * moments[:, None, None]) @ contrast.T
+            square = away @ away.T / n
+            fit = np.trace(np.linalg.solve(variance, np.broadcast_to(square, variance.shape)), axis1=1, axis2=2)
+            self._log = self._log - 0.5 * n * (np.linalg.slogdet(variance)[1] + fit)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What a round measured: level j ends with shell ends[j]; values[j]: its mean distribution, item by item;
+    variances[j]: of its noise, for an item of scale 1.
+    """
+
+    ends: tuple[int, ...]
+    values: Floats
+    variances: Floats
+
+    def mixing(self, shells: Shells) -> Floats:
+        return _mixing(self.ends, shells)
+
+
+def combine_levels(
+    shells: Shells, levels: Levels, covariances: Sequence[Floats], groups: Sequence[Group], scales: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """The best linear unbiased estimate of the answer from one round's levels, the variance of its noise, and the
+    standard deviation of its bias, item by item.
+    """
+    estimate, noise, bias = (np.zeros(len(scales)) for _ in range(3))
+    sums = _moments(shells, levels.mixing(shells), covariances)
+    for group in groups:
+        i = group.members
+        weights, variance, noisy = _best(levels.variances, sums, float((scales[i] ** 2).mean()), group.moments)
+        estimate[i], noise[i], bias[i] = weights @ levels.values[:, i], noisy, math.sqrt(variance - noisy)
+    return estimate, noise, bias
+
+
+def plan_levels(
+    shells: Shells,
+    covariances: Sequence[Floats],
+    groups: Sequence[Group],
+    variance: Callable[[Floats], Floats],
+    most: int,
+) -> tuple[float, tuple[int, ...], Floats]:
+    """The least predicted l1 error over all items, where the levels end that promise it, and their shares of the round.
+
+    `variance(x)`: of the noise on a sum of vectors of norm at most 1 with a share x of the round. Shares in proportion to
+    the widths of levels make all levels together as noisy as one sum clipped at the last radius.
+    """
+    count, stride = len(shells.radii), max(1, round(TUNING.level_octaves / TUNING.step))
+    best: tuple[float, tuple[int, ...], Floats] | None = None
+
+    def cost(ends: tuple[int, ...], sums: _Sums, x: Floats) -> float:
+        noise = (_widths(ends, shells) / _masses(ends, shells)) ** 2 * variance(x)
+        found = (len(g.members) * math.sqrt(_best(noise, sums, g.scale_square, g.moments)[1]) for g in groups)
+        return math.sqrt(2 / math.pi) * sum(found)
+
+    for first in shells.firsts:
+        chain = sorted({*range(first, count, stride), count - 1})
+        # At least two levels, if there are two: a bias that is not measured is not known.
+        for top in range(min(2, len(chain)), min(len(chain), most) + 1):
+            ends = tuple(chain[:top])
+            sums = _moments(shells, _mixing(ends, shells), covariances)
+            for power in (0.0, 0.5, 1.0) if top > 1 else (1.0,):
+                x = _widths(ends, shells) ** power
+                tried = cost(ends, sums, x / x.sum())
+                if best is None or tried < best[0] * 0.9999:
+                    best = tried, ends, x / x.sum()
+    assert best is not None
+    least, ends, x = best
+    sums = _moments(shells, _mixing(ends, shells), covariances)
+    for factor in (3.0, 1 / 3, 1.5, 1 / 1.5) * 2:
+        for j in range(len(x)):
+            other = x.copy()
+            other[j] *= factor
+            other /= other.sum()
+            tried = cost(ends, sums, other)
+            if tried < least * 0.999:
+                least, x = tried, other
+    return least, ends, x
+
+
+_Sums = list[tuple[Floats, Floats, float]]
+
+
+def _mixing(ends: Sequence[int], shells: Shells) -> Floats:
+    """Each level as a mean of its shells, by mass."""
+    mix = np.zeros((len(ends), len(shells.masses)))
+    first = 0
+    for j, end in enumerate(ends):
+        part = shells.masses[first : end + 1]
+        mix[j, first : end + 1] = part / part.sum()
+        first = end + 1
+    return mix
+
+
+def _masses(ends: Sequence[int], shells: Shells) -> Floats:
+    return np.diff(np.append(0.0, np.cumsum(shells.masses)[list(ends)]))
+
+
+def _widths(ends: Sequence[int], shells: Shells) -> Floats:
+    return np.diff(np.append(0.0, shells.radii[list(ends)]))
+
+
+def _moments(shells: Shells, mix: Floats, covariances: Sequence[Floats]) -> _Sums:
+    """For each covariance: with the levels, between them, and of the answer itself."""
+    p = shells.shares
+    return [(mix @ (one @ p), mix @ one @ mix.T, float(p @ one @ p)) for one in covariances]
+
+
+def _best(noise: Floats, sums: _Sums, scale_square: float, moments: Sequence[float]) -> tuple[Floats, float, float]:
+    """Weights of levels that sum to 1, the variance of the error, and the part of it that is noise; `noise`: variances
+    for scale 1.
+    """
+    with_answer = sum(f * c for f, (c, _, _) in zip(moments, sums, strict=True))
+    between = sum(f * v for f, (_, v, _) in zip(moments, sums, strict=True))
+    answer = sum(f * v for f, (_, _, v) in zip(moments, sums, strict=True))
+    inverse = np.linalg.inv(between + np.diag(noise * scale_square))
+    ones = inverse.sum(axis=1)
+    weights = inverse @ with_answer
+    weights = weights + ones * (1 - weights.sum()) / ones.sum()
+    noisy = float((weights**2 * noise).sum() * scale_square)
+    bias = float(answer - 2 * weights @ with_answer + weights @ between @ weights)
+    return weights, max(bias, 0.0) + noisy, noisy

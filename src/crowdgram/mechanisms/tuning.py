@@ -1,0 +1,76 @@
+"""Every number that the estimator was given, in one place. Each is public; none changes what is promised, only how well
+the budget is used. `bench/constants.py` measures what each of them is worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["TUNING", "Tuning"]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Shares of the budget, prior beliefs about crowds, and the resolution of the arithmetic.
+
+    Pilot queries, as parts of epsilon. They are reserved before the table is read, so that rounds pay for them whether
+    they take place or not: together they cost rounds about 3% of accuracy.
+        first_look, second_look: users by rows. A first look tells large crowds; a second doubles what small ones show.
+        concentration_look: how many items users spread over.
+        centre_look: the crowd's own distribution, roughly, where a centre could decide the choice.
+        precision: of both, as a standard deviation: what is needed for it is spent, up to the above.
+        longest_look: users by rows once more before plain Laplace noise, as long as more knowledge is worth its price.
+
+    Rounds.
+        first_rounds: shares of the budget for a rough centre, and for one with scales.
+        far_centre, next_round, most_rounds: while this part of users' square distance is the centre's own error, a round
+            takes a part of what is left; then one takes all.
+        look_detail, look_least, look_most: a look at distances shows one user in so many as a standard deviation, for a
+            share of the budget within these limits.
+        mass_part: of a user's norm, for the coordinate that measures the divisor: costs a fiftieth, saves far more.
+        level_octaves: between two radii. A level for each doubling; fewer see less of the bias, more divide the noise.
+        most_sums: coordinates times levels in a round, so that a million items keep to a few levels.
+
+    Beliefs before anything is measured.
+        seen_gaussian, seen_laplace: standard deviations at which bins count as users: one in 1,000 readings is wrong.
+        beside: the same for bins next to those.
+        fall, fall_spread: users fall by this factor e^-fall for each octave beyond what is seen (median, spread of its
+            logarithm): between a power law and a steep end.
+        disagreement, disagreement_spread: how far heavy users differ from the crowd in l1, over what is possible.
+        drift, drift_spread: variance between shells an octave apart, over the share squared.
+        mass_doubt: how well a histogram predicts the mass of a level, relative.
+
+    Resolution.
+        step: width of bins and shells, in octaves.
+    """
+
+    first_look: float = 0.01
+    second_look: float = 0.03
+    concentration_look: float = 0.008
+    centre_look: float = 0.012
+    precision: float = 0.005
+    longest_look: float = 0.2
+    first_rounds: tuple[float, ...] = (0.02, 0.06)
+    far_centre: float = 0.3
+    next_round: float = 0.25
+    most_rounds: int = 6
+    look_detail: float = 30.0
+    look_least: float = 0.004
+    look_most: float = 0.05
+    mass_part: float = 0.2
+    level_octaves: float = 1.0
+    most_sums: int = 800_000
+    seen_gaussian: float = 4.8
+    seen_laplace: float = 7.0
+    beside: float = 2.5
+    fall: float = 3.5
+    fall_spread: float = 1.0
+    disagreement: float = 0.25
+    disagreement_spread: float = 0.7
+    drift: float = 0.005
+    drift_spread: float = 1.5
+    mass_doubt: float = 0.5
+    step: float = 0.25
+
+
+TUNING = Tuning()
