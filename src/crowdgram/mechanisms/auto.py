@@ -20,9 +20,8 @@ from .budget import Budget
 from .estimate import Estimate, from_noisy_sums
 from .looks import CENTRE, CONCENTRATION, GLANCE, HEAVY, Look, Rows, look_at_rows, look_longer, reserve_pilot
 from .request import Request
-from .row_bound import Bound, Disagreement, Spread, best_bound, bias_of, share_above
 from .rounds import Facts, run_rounds
-from .tuning import TUNING
+from .row_bound import Bound, Disagreement, Spread, best_bound, bias_of, share_above
 from .user_sizes import Crowds
 
 __all__ = ["adaptive", "auto", "round_coordinates"]
@@ -31,8 +30,12 @@ Floats = npt.NDArray[np.float64]
 
 SPENDABLE = 1 - 1e-9
 """Of a budget that is divided into shares: the sum of rounded parts must not exceed it."""
-POWER = -0.4, 0.35
+CLEARLY = 0.85
+"""Rounds must be predicted to err by this factor less: their price is the less certain, and they take more time."""
+POWER = -0.4, 0.2
 """How concentration falls with rows, before it is seen: users with more rows have more items, but not as many more."""
+LIGHTLY = 4.0
+"""All users together are looked at for so many times less: they are more, and more concentrated."""
 NEAREST = 1000.0
 """Users are taken to stray by a part of this of their square norm at least."""
 EFFECTIVE = 0.75
@@ -126,15 +129,14 @@ def _pilot_by_rows(counts: Counts, spending: Spending, rows: Rows, crowds: Crowd
     users = crowds.typical
     cap = max(1, round(crowds.quantile(0.5)))
     weights = users * np.minimum(crowds.sizes / cap, 1.0) ** 2
-    light = _concentration(counts, spending, 1, CONCENTRATION, float(users.sum()))
     heavy = _concentration(counts, spending, cap, HEAVY, float(weights.sum()))
     logs = np.log(crowds.sizes)
     places = [float(each @ logs / each.sum()) for each in (users, weights)]
+    light = _concentration(counts, spending, 1, CONCENTRATION, LIGHTLY * float(users.sum()))
     apart = max(places[1] - places[0], 0.01)
-    power = math.log(heavy[2] / light[2]) / apart
     doubt = math.hypot(light[3] / light[2], heavy[3] / heavy[2]) / apart
     trust = POWER[1] ** 2 / (POWER[1] ** 2 + doubt**2)
-    power = float(np.clip(trust * power + (1 - trust) * POWER[0], -1.0, 0.0))
+    power = float(np.clip(trust * math.log(heavy[2] / light[2]) / apart + (1 - trust) * POWER[0], -1.0, 0.0))
     concentration = _Concentration(heavy[2], heavy[3], math.exp(places[1]), power)
     return _Pilot(ROW_LIMIT, rows, float(users.sum()), crowds.error, concentration)
 
@@ -161,10 +163,10 @@ def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
     k = counts.items
     budget = _budget(spending, k)
     plain = _plain_price(spending, pilot, k, settled=True)
-    if _rounds_price(budget, pilot, -pilot.concentration.error, 1 / k, k) < plain.cost:
+    if _rounds_price(budget, pilot, -pilot.concentration.error, 1 / k, k) < CLEARLY * plain.cost:
         return True
     most = pilot.concentration.square
-    if _rounds_price(budget, pilot, most, most, k) > plain.cost:
+    if _rounds_price(budget, pilot, most, most, k) > CLEARLY * plain.cost:
         return False
     square, error = _look_at_centre(counts, spending, pilot)
     least = max(square - error, 1 / k)
@@ -177,8 +179,8 @@ def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
     weights = np.log(edges[1:] / edges[:-1]) / math.log(NEAREST) + np.diff(edges) / most
     weights *= np.exp(-(((own - (most - square)) / error) ** 2) / 2)
     prices = [_rounds_price(budget, pilot, most - float(each), least, k) for each in own]
-    expected = float(weights @ prices / weights.sum())
-    return bool(expected < _plain_price(spending, pilot, k, settled=True).cost)
+    expected = math.exp(float(weights @ np.log(prices) / weights.sum()))  # an error is judged by its factor
+    return bool(expected < CLEARLY * _plain_price(spending, pilot, k, settled=True).cost)
 
 
 def _look_at_centre(counts: Counts, spending: Spending, pilot: _Pilot) -> tuple[float, float]:
@@ -208,7 +210,7 @@ def _plain(counts: Counts, spending: Spending, pilot: _Pilot) -> Estimate:
     if pilot.rows is not None:
         scale = spending.laplace_scale(UNIT, 1.0) / UNIT
         pilot.rows = look_longer(
-            pilot.rows, rows_histogram(counts, Rows.edges()), spending, k * scale, disagreement.root_mean_square
+            pilot.rows, rows_histogram(counts, Rows.edges()), spending, k * scale, disagreement.mean
         )
         if pilot.rows.crowds is not None:
             pilot.row_cap = ROW_LIMIT
@@ -287,7 +289,7 @@ def _budget(spending: Spending, items: int) -> Budget:
 def _plain_price(spending: Spending, pilot: _Pilot, items: int, *, settled: bool = False) -> Bound:
     """Laplace noise at its best bound. `settled`: for the typical crowd, as rounds are priced."""
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
-    return best_bound(pilot.crowds.settled if settled else pilot.crowds, noise, Disagreement.prior().root_mean_square)
+    return best_bound(pilot.crowds.settled if settled else pilot.crowds, noise, Disagreement.prior().mean)
 
 
 def _rounds_price(budget: Budget, pilot: _Pilot, removed: float, square: float, items: int) -> float:
@@ -298,12 +300,13 @@ def _rounds_price(budget: Budget, pilot: _Pilot, removed: float, square: float, 
     """
     fitted = (items * square) ** -0.1
     noise = budget.mean_absolute * items * fitted * budget.deviation(EFFECTIVE)
+    left = 1 - removed / pilot.concentration.square
 
     def distance(masses: Floats, factor: float) -> Floats:
-        square = pilot.concentration.of(masses)
-        chance = np.minimum(1 / masses, square) * (1 - max(removed, 0.0)) if pilot.row_cap > 1 else square / NEAREST
-        own = chance + np.maximum(square - removed - chance, 0.0) * factor**2
+        norms = pilot.concentration.of(masses)
+        chance = np.minimum(1 / masses, norms) * (1 - max(removed, 0.0)) if pilot.row_cap > 1 else norms / NEAREST
+        own = chance + np.maximum(left * norms - chance, 0.0) * factor**2
         return np.sqrt(own if budget.shape == "gaussian" else np.minimum(1.0, 2 / math.pi * items * own))
 
     spread = Spread(AROUND[0], AROUND[1], distance)
-    return best_bound(pilot.crowds.settled, noise, Disagreement.prior().root_mean_square, spread).cost
+    return best_bound(pilot.crowds.settled, noise, Disagreement.prior().mean, spread).cost

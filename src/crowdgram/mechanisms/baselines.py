@@ -79,7 +79,7 @@ def _row_cap(counts: Counts, spending: Spending, request: Request, noise: Litera
     request.report("finding the row cap")
     histogram = rows_histogram(counts, Rows.edges())
     rows = request.seen_rows or look_at_rows(histogram, spending, counts.items)
-    disagreement = Disagreement.prior().root_mean_square
+    disagreement = Disagreement.prior().mean
     if noise == "laplace":
         scale = counts.items * spending.laplace_scale(UNIT, 1.0) / UNIT
         rows = look_longer(rows, histogram, spending, scale, disagreement)

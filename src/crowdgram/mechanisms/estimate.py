@@ -97,7 +97,9 @@ def combine(
     full = divisor.variances(raw, noise)
     beside = np.maximum(full - noise**2, 0.0) + bias**2
     likely = beside if expected_bias is None else beside - bias**2 + expected_bias**2
-    predicted = float(min(2.0, np.sqrt(shrunk.spreads**2 + 2 / math.pi * np.maximum(likely - np.square(within), 0.0)).sum()))
+    predicted = float(
+        min(2.0, np.sqrt(shrunk.spreads**2 + 2 / math.pi * np.maximum(likely - np.square(within), 0.0)).sum())
+    )
     if predicted > TOO_LITTLE:  # what is missing may be of any kind: no item need be as rare as it looks
         beside = beside + (predicted / 2 * probabilities.max()) ** 2
     reach = np.hypot(half_width(shape, np.minimum(noise, np.sqrt(full))), half_width("gaussian", np.sqrt(beside)))

@@ -22,8 +22,8 @@ from ..privacy.threshold import lone_laplace_threshold
 from ..tables import UNIT, Counts, Holdings, Rows, held_items, l1_sum
 from .discovery import LOOKS, MOST_COORDINATES
 from .estimate import CONFIDENCE, Divisor, Estimate, combine, spread_bias
-from .measurements import agreed
 from .looks import Rows as RowsSeen
+from .measurements import agreed
 from .row_bound import Disagreement, bias_of
 from .shrink import shrink
 from .simplex import project

@@ -7,7 +7,7 @@ of that, may follow from noisy values.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,18 @@ from .row_bound import Disagreement, worth_knowing
 from .tuning import TUNING
 from .user_sizes import Bins, Crowds, read
 
-__all__ = ["CENTRE", "CONCENTRATION", "GLANCE", "HEAVY", "Look", "Rows", "look_at_rows", "look_longer", "reserve_pilot", "reserve_rows"]
+__all__ = [
+    "CENTRE",
+    "CONCENTRATION",
+    "GLANCE",
+    "HEAVY",
+    "Look",
+    "Rows",
+    "look_at_rows",
+    "look_longer",
+    "reserve_pilot",
+    "reserve_rows",
+]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -96,7 +107,7 @@ def look_at_rows(histogram: Integers, spending: Spending, items: int) -> Rows:
     rows = Rows.of(_look(histogram, spending, FIRST.purpose, FIRST.part * epsilon))
     if rows.crowds is not None:
         noise = items * spending.laplace_scale(UNIT, epsilon) / UNIT
-        worth = worth_knowing(rows.crowds, noise, Disagreement.prior().root_mean_square)
+        worth = worth_knowing(rows.crowds, noise, Disagreement.prior().mean)
         price = SECOND.part * _least(rows.crowds, noise)
         if worth < price:
             return rows
@@ -129,7 +140,7 @@ def _least(crowds: Crowds, noise: float) -> float:
     """The noise part of the best bound."""
     from .row_bound import best_bound
 
-    return best_bound(crowds, noise, Disagreement.prior().root_mean_square).noise
+    return best_bound(crowds, noise, Disagreement.prior().mean).noise
 
 
 def _look(histogram: Integers, spending: Spending, purpose: str, epsilon: float) -> Bins:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..privacy import Adjacency, Spending
 from ..tables import MAX_BITS, MAX_RADIUS, MAX_STRETCH, Centre, Counts, Distances, Norm, distances
 from .budget import Budget
 from .estimate import Divisor, Estimate, combine
@@ -33,16 +32,16 @@ __all__ = ["Facts", "run_rounds"]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-EXPONENTS: dict[Norm, tuple[float, ...]] = {"l2": (0.0, 1 / 3), "l1": (0.0, 1 / 4)}
-"""Scales go with this power of an item's share. The last is best for users who draw from the crowd: noise is divided over
-items as their scatter is. But it makes whoever has a rare item an outlier, and where users differ, less is better.
+EXPONENT: dict[Norm, float] = {"l2": 1 / 4, "l1": 1 / 5}
+"""Scales go with this power of an item's share. A third (in l1 a quarter) is best for users who draw from the crowd: noise
+is divided over items as their scatter is. But it makes whoever has a rare item an outlier, so a little less is taken.
 """
 FINEST = 4
 """The scale of the most common items, in whole numbers: others are told apart by a quarter of it."""
 UNIT = 2**28
 """What a full user weighs in integers: 2^8 a row where rows are counted."""
 HISTOGRAM_UNIT = 2**20
-LARGEST_RADIUS = 2.0**46
+LARGEST_RADIUS = 2.0**49
 """Radii are kept near this by the bits of the centre, ..."""
 LARGEST_NOISE = 2.0**55
 """... and below what would ask more of the sampler than this standard deviation."""
@@ -104,23 +103,20 @@ def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None)
     answer = _Answer(centre, centre**2, np.zeros(k))
     shrunk = Shrunk(centre, centre, np.full(k, 1.0))
     view: _View | None = None
-    exponents: tuple[float, ...] = (0.0,)
     most, look = rounds or TUNING.most_rounds, _look_share(budget, facts)
     for number in range(1, most + 1):
-        views = [_view(counts, budget, facts, centre, deviations, each, look, number) for each in exponents]
-        seen = [each for each in views if each.crowd is not None]
-        if not seen:
-            _drop(views)
+        exponent = 0.0 if number == 1 else EXPONENT[budget.norm]
+        current = _view(counts, budget, facts, centre, deviations, exponent, look, number)
+        if current.crowd is None:
+            current.measured.drop()
             break
-        # Which scales are best is decided once, by what a last round would make of them.
-        view = min(seen, key=lambda each: _plan(each, budget, drift, budget.left)[0]) if len(seen) > 1 else seen[0]
+        view = current
         share = _share(view, budget, shrunk, number, most, chosen=rounds is not None)
         past.append(_measure(view, budget, facts, drift, share, number))
-        _drop(views)
+        view.measured.drop()
         answer = _combined(past, drift, view.groups)
         shrunk = shrink(answer.values, answer.deviations, budget.shape)
         centre, deviations = project(shrunk.means), answer.deviations
-        exponents = EXPONENTS[budget.norm] if number == 1 else (view.exponent,)
         if budget.left < look + 0.001:
             break
     return _estimate(budget, past, drift, answer, shrunk, view)
@@ -140,14 +136,16 @@ def _share(view: _View, budget: Budget, shrunk: Shrunk, number: int, most: int, 
     if number == most:
         return budget.left
     if number <= len(TUNING.first_rounds):
-        return float(TUNING.first_rounds[number - 1] ** power)
+        return float(TUNING.first_rounds[number - 1]) ** power
     crowd = view.crowd
     assert crowd is not None
-    error = (shrunk.variances if budget.norm == "l2" else shrunk.spreads) / view.scales ** (2 if budget.norm == "l2" else 1)
+    error = (shrunk.variances if budget.norm == "l2" else shrunk.spreads) / view.scales ** (
+        2 if budget.norm == "l2" else 1
+    )
     centre = float(error.sum()) if budget.norm == "l2" else float(error.sum()) ** 2
     size = crowd.median_distance**2
     if centre > TUNING.far_centre * size or chosen:
-        return budget.left * TUNING.next_round**power
+        return float(budget.left * TUNING.next_round**power)
     return budget.left
 
 
@@ -155,8 +153,8 @@ def _place(centre: Floats, scales: Floats, facts: Facts, budget: Budget) -> Cent
     """The centre in integers. Its bits are as many as keep radii near LARGEST_RADIUS."""
     stretches = np.clip(np.rint(FINEST * scales.max() / scales), FINEST, MAX_STRETCH).astype(np.int64)
     largest = facts.largest_mass * UNIT / facts.row_cap * float(stretches.max()) * 2
-    noise = max(budget.deviation(0.01), 1.0)
-    bits = int(np.clip(math.floor(math.log2(LARGEST_RADIUS / largest / min(noise, 2.0**20) * 2**4)), 4, MAX_BITS))
+    room = min(LARGEST_RADIUS, LARGEST_NOISE / 4 / max(budget.deviation(0.001), 1.0))
+    bits = int(np.clip(math.floor(math.log2(room / largest)), 4, MAX_BITS))
     coordinates = np.clip(np.rint(centre * 2**bits), 0, 2**bits).astype(np.int64)
     return Centre(coordinates, stretches, bits)
 
@@ -166,7 +164,6 @@ class _View:
     """Users measured against a centre with scales, and what a histogram of their distances tells."""
 
     measured: Distances
-    exponent: float
     groups: list[Group]
     crowd: _Crowd | None
 
@@ -195,14 +192,9 @@ def _view(
     wanted = np.maximum(centre, deviations) ** exponent
     placed = _place(centre, wanted / wanted.max(), facts, budget)
     measured = distances(counts, placed, budget.norm)
-    view = _View(measured, exponent, [], None)
+    view = _View(measured, [], None)
     crowd = _look(view, budget, facts, look, number)
-    return _View(measured, exponent, _groups(view.centre, view.scales), crowd)
-
-
-def _drop(views: list[_View]) -> None:
-    for view in views:
-        view.measured.drop()
+    return _View(measured, _groups(view.centre, view.scales), crowd)
 
 
 @dataclass(frozen=True)
@@ -241,8 +233,11 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
     edges = reach * 2.0 ** (TUNING.step * (np.arange(steps + 1) - steps))
     histogram = measured.histogram((edges * full).tolist(), facts.row_cap, UNIT)
     noisy = budget.noisy(
-        f"round {number}: users by distance, scale {view.exponent:.3f}",
-        histogram * HISTOGRAM_UNIT, HISTOGRAM_UNIT, share, non_negative=True
+        f"round {number}: users by distance",
+        histogram * HISTOGRAM_UNIT,
+        HISTOGRAM_UNIT,
+        share,
+        non_negative=True,
     )
     deviation = budget.deviation(share, non_negative=True)
     bins = Bins(noisy / HISTOGRAM_UNIT, deviation, edges, budget.shape == "laplace")
@@ -254,14 +249,11 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
         users = _with_missing(users, found.sizes, facts, found.error)
         present = users > 0
         masses = np.ones(len(users)) if facts.rows is None else _masses(users, facts)
-        versions.append((users[present], found.sizes[present], masses[present]))
-    spread = float((centre / scales**2).sum()) if budget.norm == "l2" else _l1_spread(centre, scales)
+        points = found.sizes[present, None] * 2.0 ** (TUNING.step * np.array([-0.25, 0.25]))
+        versions.append((np.repeat(users[present] / 2, 2), points.ravel(), np.repeat(masses[present], 2)))
+    f = np.maximum(centre, 0.1 / len(centre))
+    spread = float((f / scales**2).sum()) if budget.norm == "l2" else float((np.sqrt(f) / scales).sum()) ** 2
     return _Crowd(*versions[0], versions[1:], spread)
-
-
-def _l1_spread(centre: Floats, scales: Floats) -> float:
-    """The square of the l1 size of a user with one row, over its variance in l2."""
-    return float((np.sqrt(centre) / scales).sum() ** 2)
 
 
 def _with_missing(users: Floats, sizes: Floats, facts: Facts, error: float) -> Floats:

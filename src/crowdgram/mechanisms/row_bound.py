@@ -8,7 +8,6 @@ bias is 2 disagreement TV, with the disagreement uncertain by a factor of two be
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -29,9 +29,9 @@ Floats = npt.NDArray[np.float64]
 
 VARIANCES = np.geomspace(1e-6, 1, 13)
 """Drift variances that are tried, of shells below the median of mass and above it."""
-LARGEST = 2.0
-"""No drift has a larger variance an octave: distributions differ by no more."""
-FIRST_LEVELS = (0.1, 0.4, 0.7, 0.95, 0.99)
+MEASURED = 0.95
+"""One level alone must hold this part of all mass: a bias that is not measured has to be small."""
+FIRST_LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995)
 """Quantiles of users' sizes at which the lowest level may end."""
 
 
@@ -65,9 +65,10 @@ class Shells:
         def quantile(share: float) -> float:
             return float(sizes[min(int(np.searchsorted(cumulative, share)), len(sizes) - 1)])
 
-        start = quantile(0.1) * 2 ** (TUNING.step / 2)
+        step = TUNING.step / 2  # half a bin
+        start = quantile(0.1) * 2 ** (step / 2)
         octaves = max(math.log2(max(float(sizes[-1]), top) / start), 0.0)
-        radii = start * 2.0 ** (TUNING.step * np.arange(math.ceil(octaves / TUNING.step) + 1))
+        radii = start * 2.0 ** (step * np.arange(math.ceil(octaves / step) + 1))
         parts = np.diff(np.minimum(sizes[:, None], np.append(0.0, radii)), axis=1)
         mass = (users * masses / sizes) @ parts
         count = len(radii) if top else int((mass > 1e-7 * mass.sum()).sum())
@@ -81,16 +82,14 @@ class Shells:
         part: Floats = self.masses / self.masses.sum()
         return part
 
-    def walk(self, low: float, high: float) -> Floats:
-        """The covariance of a random walk over shells: variance `low` an octave up to the median of mass; `high` beyond
-        it, doubling with every octave.
+    @cached_property
+    def walks(self) -> tuple[Floats, Floats]:
+        """The covariances of two random walks over shells, of variance 1 an octave: one that moves up to the median of
+        mass, and one that moves beyond it.
         """
-        median = np.searchsorted(np.cumsum(self.shares), 0.5)
-        beyond = (np.arange(len(self.masses) - 1) - median) * TUNING.step
-        each = np.where(beyond < 0, low, high * 2.0 ** np.maximum(beyond, 0.0))
-        variances = np.append(0.0, np.cumsum(np.minimum(each, LARGEST) * TUNING.step))
-        covariance: Floats = np.minimum.outer(variances, variances)
-        return covariance
+        low = np.arange(len(self.masses) - 1) < np.searchsorted(np.cumsum(self.shares), 0.5)
+        steps = [np.append(0.0, np.cumsum(part * TUNING.step / 2)) for part in (low, ~low)]
+        return np.minimum.outer(steps[0], steps[0]), np.minimum.outer(steps[1], steps[1])
 
 
 class Drift:
@@ -99,11 +98,11 @@ class Drift:
     shape 0: the variance of an item goes with f^2; shape 1: with f max(f, 1/k).
     """
 
-    hypotheses: tuple[tuple[float, float, int], ...] = tuple(product(VARIANCES.tolist(), VARIANCES.tolist(), (0, 1)))
-
     def __init__(self) -> None:
-        logs = np.log([[low, high] for low, high, _ in self.hypotheses])
-        self._log = -0.5 * (((logs - math.log(TUNING.drift)) / TUNING.drift_spread) ** 2).sum(axis=1)
+        found = np.array(list(product(VARIANCES, VARIANCES, (0.0, 1.0))))
+        self.low, self.high, self.shape = found[:, 0], found[:, 1], found[:, 2].astype(np.int64)
+        logs = np.log(found[:, :2] / TUNING.drift) / TUNING.drift_spread
+        self._log: Floats = -0.5 * (logs**2).sum(axis=1)
 
     @property
     def posterior(self) -> Floats:
@@ -115,10 +114,11 @@ class Drift:
         """The covariances of the q_l, to be multiplied by f, f^2 and f max(f, 1/k) of an item: own scatter, and the mean
         walk of either shape.
         """
-        walks = [np.zeros_like(shells.own), np.zeros_like(shells.own)]
-        for weight, (low, high, shape) in zip(self.posterior, self.hypotheses, strict=True):
-            if weight > 1e-5:
-                walks[shape] += weight * shells.walk(low, high)
+        low, high = shells.walks
+        walks = []
+        for shape in (0, 1):
+            weights = self.posterior * (self.shape == shape)
+            walks.append(float(weights @ self.low) * low + float(weights @ self.high) * high)
         return [shells.own, *walks]
 
     def learn(self, shells: Shells, levels: Levels, extra: Floats, groups: Sequence[Group]) -> None:
@@ -129,16 +129,13 @@ class Drift:
         contrast = np.diff(np.eye(count), axis=0)
         mix = levels.mixing(shells)
         own = mix @ shells.own @ mix.T
-        walks = {
-            (low, high): mix @ shells.walk(low, high) @ mix.T for low, high in product(VARIANCES.tolist(), repeat=2)
-        }
-        stacked = np.stack([walks[low, high] for low, high, _ in self.hypotheses])
-        shapes = np.array([shape for _, _, shape in self.hypotheses])
+        low, high = (mix @ walk @ mix.T for walk in shells.walks)
+        stacked = self.low[:, None, None] * low + self.high[:, None, None] * high
         for group in groups:
             n = len(group.members)
             away = contrast @ levels.values[:, group.members]
             noise = np.diag(levels.variances * group.scale_square + extra[:, group.members].mean(axis=1))
-            moments = np.array(group.moments[1:])[shapes]
+            moments = np.array(group.moments[1:])[self.shape]
             variance = contrast @ (noise + own * group.moments[0] + stacked * moments[:, None, None]) @ contrast.T
             square = away @ away.T / n
             fit = np.trace(np.linalg.solve(variance, np.broadcast_to(square, variance.shape)), axis1=1, axis2=2)
@@ -186,7 +183,7 @@ def plan_levels(
     `variance(x)`: of the noise on a sum of vectors of norm at most 1 with a share x of the round. Shares in proportion to
     the widths of levels make all levels together as noisy as one sum clipped at the last radius.
     """
-    count, stride = len(shells.radii), max(1, round(TUNING.level_octaves / TUNING.step))
+    count, stride = len(shells.radii), max(1, round(2 * TUNING.level_octaves / TUNING.step))
     best: tuple[float, tuple[int, ...], Floats] | None = None
 
     def cost(ends: tuple[int, ...], sums: _Sums, x: Floats) -> float:
@@ -196,9 +193,10 @@ def plan_levels(
 
     for first in shells.firsts:
         chain = sorted({*range(first, count, stride), count - 1})
-        # At least two levels, if there are two: a bias that is not measured is not known.
-        for top in range(min(2, len(chain)), min(len(chain), most) + 1):
+        for top in range(1, min(len(chain), most) + 1):
             ends = tuple(chain[:top])
+            if top == 1 and len(chain) > 1 and shells.shares[: first + 1].sum() < MEASURED:
+                continue
             sums = _moments(shells, _mixing(ends, shells), covariances)
             for power in (0.0, 0.5, 1.0) if top > 1 else (1.0,):
                 x = _widths(ends, shells) ** power

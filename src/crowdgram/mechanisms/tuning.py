@@ -46,12 +46,12 @@ class Tuning:
 
     first_look: float = 0.01
     second_look: float = 0.03
-    concentration_look: float = 0.008
-    centre_look: float = 0.012
+    concentration_look: float = 0.012
+    centre_look: float = 0.015
     precision: float = 0.005
     longest_look: float = 0.2
-    first_rounds: tuple[float, ...] = (0.02, 0.06)
-    far_centre: float = 0.3
+    first_rounds: tuple[float, ...] = (0.015, 0.05)
+    far_centre: float = 0.1
     next_round: float = 0.25
     most_rounds: int = 6
     look_detail: float = 30.0
@@ -65,10 +65,10 @@ class Tuning:
     beside: float = 2.5
     fall: float = 3.5
     fall_spread: float = 1.0
-    disagreement: float = 0.25
+    disagreement: float = 0.28
     disagreement_spread: float = 0.7
-    drift: float = 0.005
-    drift_spread: float = 1.5
+    drift: float = 0.05
+    drift_spread: float = 1.7
     mass_doubt: float = 0.5
     step: float = 0.25
 
