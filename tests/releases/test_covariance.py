@@ -1,7 +1,7 @@
 """Errors hang together: the noise of items, of what they are divided by, and bias. Coverage by simulation.
 
 Noisy sums are made into releases by the estimator's own last step. Runs are seeded. Of N intervals that cover with
-probability 0.95, fewer than 0.95 N - 3.5 sqrt(0.95 0.05 N) cover with a chance below 1 in 4,000: that is the bar (`bar`).
+probability 0.95, fewer than 0.95 N - 3.5 sqrt(0.95 0.05 N) cover with a chance below 1 in 600: that is the `bar`.
 """
 
 from __future__ import annotations

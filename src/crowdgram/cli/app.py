@@ -205,7 +205,8 @@ def release(
         ),
     ] = None,
     weight: Annotated[
-        WeightChoice, typer.Option(help="rows: share of all rows; users: the average user's distribution.")
+        WeightChoice,
+        typer.Option(help="rows: share of all rows, as SQL counts; users: the average user's distribution."),
     ] = WeightChoice.ROWS,
     adjacency: Annotated[
         Adjacency, typer.Option(help="add-remove hides that a user is there; replace hides what a user's rows are.")
@@ -285,7 +286,7 @@ def release(
         if csv is not None:
             releases.write_csv(made, csv)
     console = Console()
-    show(console, made, top)
+    show(console, made, top, warned=True)
     console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
 
 
