@@ -491,6 +491,18 @@ def test_show(folder):
     assert run("show", "r.json", "--top", "-1").exit_code == 2
 
 
+def test_too_little_is_said_once_on_the_terminal(folder):
+    """50 users, who weigh the same, under noise of 1,000 for each of 100 items."""
+    Path("many.txt").write_text("".join(f"item-{n:04}\n" for n in range(100)))
+    result = release("--mechanism", "laplace", domain="many.txt", epsilon="0.001", max_rows_per_user=1)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("too little to say: predicted l1 error") == 1
+    assert "too little" not in result.stdout.lower()
+    assert "Predicted l1 error of all 100 probabilities together: " in result.stdout
+    again = run("show", "r.json")
+    assert again.stdout.count("Too little to say: predicted l1 error") == 1
+
+
 def test_the_promise_is_one_line(folder):
     release()
     lines = run("show", "r.json").stdout.splitlines()

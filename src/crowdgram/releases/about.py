@@ -62,12 +62,12 @@ def rows_above(release: Release) -> str | None:
     if release.weight != "rows" or bound is None:
         return None
     above = release.rows_above_bound
-    counted = f"Of each user, up to {bound:,} rows count in full, and rows above that do not count"
+    counted = f"Each user counts for at most {bound:,} {'row' if bound == 1 else 'rows'}"
     if above is None:
-        return f"{counted}; how many these are was not measured."
+        return f"{counted}; how many rows that leaves out was not measured."
     return (
-        f"{counted}: {above.value:.2g} of all rows by estimate ({above.confidence:.0%} interval {above.lower:.2g} to "
-        f"{above.upper:.2g}). Users too few to be seen may hold more."
+        f"{counted}, which leaves out {above.value:.2g} of all rows by estimate ({above.confidence:.0%} interval "
+        f"{above.lower:.2g} to {above.upper:.2g}); users too few to be seen may hold more."
     )
 
 
@@ -80,6 +80,8 @@ def items(release: Release) -> str | None:
         share = release.parameters.get("discovery_share")
         part = f"{share:.3g} of" if isinstance(share, float) else "part of"
         said.append(f"The items were found in the table itself, and {part} the budget bought that.")
+    if said and len(release) == 1 and release.other is not None:
+        said.append("None was found that enough users have.")
     if others:
         said.append(f"The item '{others[-1]}' stands for all items that are not listed.")
     elif said:
