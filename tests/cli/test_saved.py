@@ -52,9 +52,10 @@ def test_what_is_unknown_is_called_so(folder):
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["DE", "IT", "unknown", "0.0000", "to", "2.0000"] in lines
     assert lines[1][:2] == ["DE", "FR"]
-    shown = words(run("show", "lost.json", "--entropy").stdout)
-    assert "Entropy of IT: unknown (95% interval 0.000 to 1.585)" in shown
-    assert "Too little to say of 1 of 3 groups, whose predicted l1 error is above a half: 'IT'." in shown
+    shown = run("show", "lost.json", "--entropy")
+    assert "Entropy of IT: unknown (95% interval 0.000 to 1.585)" in words(shown.stdout)
+    assert "too little to say: predicted l1 error " in words(shown.stdout)
+    assert "too little to say of 1 of 3 groups, whose predicted l1 error is above a half: 'IT'." in words(shown.stderr)
     run("report", "lost.json", "-o", "lost.html")
     text = (folder / "lost.html").read_text()
     assert "Too little to say of 1 of 3 groups" in text
@@ -65,7 +66,7 @@ def test_what_is_unknown_is_called_so(folder):
     made(np.array([0.4, 0.3, 0.3]), np.full(3, 1e-3), "abc", ("page",)).save("two.json")
     said = words(run("compare", "one.json", "two.json").stdout)
     assert "How far apart one.json and two.json are in l1 is unknown: there is too little to say" in said
-    assert "Too little to say: predicted l1 error 3.00, of at most 2." in words(run("show", "one.json").stdout)
+    assert "too little to say: predicted l1 error 3.00, of at most 2." in words(run("show", "one.json").stderr)
 
 
 def test_show_says_what_its_figures_mean(folder):

@@ -286,7 +286,7 @@ def release(
         if csv is not None:
             releases.write_csv(made, csv)
     console = Console()
-    show(console, made, top, warned=True)
+    show(console, made, top)
     console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -322,10 +322,14 @@ def show(
 ) -> None:
     """Show a saved release."""
     from .. import releases
+    from ..releases.about import too_little
     from .display import show as show_any
     from .display import show_entropy
 
     loaded, console = releases.load(path), Console()
+    little = too_little(loaded)
+    if little is not None:
+        _say(f"warning: {little}", "yellow")
     show_any(console, loaded, top)
     if entropy:
         show_entropy(console, loaded)

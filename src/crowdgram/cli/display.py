@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..releases import GroupedRelease, Other, Release
-from ..releases.about import INNER_PARAMETERS, number, sentences, too_little
+from ..releases.about import INNER_PARAMETERS, number, sentences
 from ..releases.text import printable
 
 __all__ = ["Stages", "printable", "say", "show", "show_entropy", "show_release"]
@@ -72,15 +72,12 @@ def show_entropy(console: Console, release: Release | GroupedRelease) -> None:
         say(console, f"Entropy{printable(name)}: {bits} ({interval}).")
 
 
-def show(console: Console, release: Release | GroupedRelease, n: int, *, warned: bool = False) -> None:
-    """A release, or every group of a grouped one. `warned`: that there is too little to say is said already."""
+def show(console: Console, release: Release | GroupedRelease, n: int) -> None:
+    """A release, or every group of a grouped one."""
     if isinstance(release, Release):
         show_release(console, release, n)
     else:
         _show_groups(console, release, n)
-    little = None if warned else too_little(release)
-    if little is not None:
-        _sentence(console, f"{little[0].upper()}{little[1:]}")
 
 
 def _show_groups(console: Console, release: GroupedRelease, n: int) -> None:
