@@ -74,7 +74,8 @@ DIVISORS = {"own sum": None, "half known": SCALE * math.sqrt(2 * 250), "known": 
 def test_a_large_item_is_covered(divisor):
     """An item of 40% among 250: most of its error is the divisor's."""
     theta, rng = top_heavy(), np.random.default_rng(1)
-    made = [released(theta, 5_000, rng, total_error=DIVISORS[divisor]) for _ in range(300)]
+    made = [released(theta, 40_000, rng, total_error=DIVISORS[divisor]) for _ in range(300)]
+    assert not any(one.too_little for one in made)  # intervals would be wider
     assert np.mean([covers(one, theta)[0] for one in made]) >= bar(300)
     kept = [one.merged(lambda item: "top" if item == 0 else "rest") for one in made]
     assert np.mean([covers(one, np.array([0.4, 0.6])).all() for one in kept]) >= bar(300)
@@ -101,7 +102,7 @@ def test_the_divisor_is_what_would_be_missed():
     """Without it, the same release covers its top item far too seldom: the tests above can fail."""
     theta, rng, found = top_heavy(), np.random.default_rng(3), []
     for _ in range(200):
-        one = released(theta, 5_000, rng)
+        one = released(theta, 40_000, rng)
         reach = 2.12 * one.noise_errors[0]
         found.append(abs(one.measured[0] - 0.4) <= reach)
     assert np.mean(found) < 0.6
