@@ -16,7 +16,7 @@ figure that depends on the private table.
     ├── EngineFailure (RuntimeError)       the engine failed; its own words are withheld, they may quote rows
     └── PrivacyViolation (RuntimeError)    the recorded events exceed the promise: a bug, nothing is returned
 
-    AccuracyWarning (UserWarning)          a bound on the error does not apply; privacy holds all the same
+    AccuracyWarning (UserWarning)          too little to say, or a bound on the error does not apply; privacy holds
     PrivacyWarning (UserWarning)           what is asked for promises little
 """
 
@@ -91,7 +91,9 @@ class PrivacyViolation(CrowdgramError, RuntimeError):
 
 
 class AccuracyWarning(UserWarning):
-    """A bound on the error does not apply; privacy holds all the same. Depends on public and noisy values only."""
+    """There is too little to say, or a bound on the error does not apply; privacy holds all the same. Depends on public
+    and noisy values only.
+    """
 
 
 class PrivacyWarning(UserWarning):

@@ -188,7 +188,7 @@ def test_groups(shop):
     result = of_shop(by="country", groups="countries.txt", csv="r.csv")
     assert result.exit_code == 0, result.stderr
     assert "country = DE, 0." in result.stdout
-    assert result.stdout.count("95% interval") == 2
+    assert result.stdout.count("  95% interval") == 2
     made = crowdgram.load("r.json")
     assert isinstance(made, crowdgram.GroupedRelease)
     assert made.groups == ("DE", "FR")
@@ -351,7 +351,7 @@ def test_groups_and_items_that_are_found(folder):
     options = {"table": "many.csv", "user": "who", "item": "page", "domain": None, "delta": "1e-6", "epsilon": "6"}
     result = release(**options, by="country", csv="r.csv")
     assert result.exit_code == 0, result.output
-    assert result.stdout.count("95% interval") == 2  # the rows of no group have a line and no table
+    assert result.stdout.count("  95% interval") == 2  # the rows of no group have a line and no table
     assert "country = other, 0." in result.stdout
     assert "found in the table itself" in result.stdout
     lines = Path("r.csv").read_text().splitlines()
@@ -445,8 +445,9 @@ def test_stages_are_plain_lines_and_the_same_for_all_tables(folder):
     Path("empty.csv").write_text("user,item\n")
     Path("other.csv").write_text("user,item\n" + "".join(f"{k % 3},item-0001\n" for k in range(20_000)))
     heard = [release("--force", table=table).stderr for table in ("visits.csv", "empty.csv", "other.csv")]
-    assert heard[0] == heard[1] == heard[2]
-    lines = heard[0].splitlines()
+    stages = [[line for line in one.splitlines() if not line.startswith("warning: too little")] for one in heard]
+    assert stages[0] == stages[1] == stages[2]
+    lines = stages[0]
     assert lines[0] == "crowdgram: opening the table"
     assert lines[-1] == "crowdgram: saving the release"
     assert all(line.startswith("crowdgram: ") and "\x1b" not in line for line in lines)
@@ -485,10 +486,22 @@ def test_show(folder):
     made = release()
     shown = run("show", "r.json")
     assert shown.exit_code == 0
-    assert shown.stderr == ""
+    assert shown.stderr == made.stderr[made.stderr.index("warning: ") :]  # of 50 users there is too little to say
     assert made.stdout == shown.stdout + "Saved to r.json.\n"
     assert "and 2 more items" in run("show", "r.json", "--top", "2").stdout
     assert run("show", "r.json", "--top", "-1").exit_code == 2
+
+
+def test_too_little_is_said_once_on_the_terminal(folder):
+    """50 users, who weigh the same, under noise of 1,000 for each of 100 items."""
+    Path("many.txt").write_text("".join(f"item-{n:04}\n" for n in range(100)))
+    result = release("--mechanism", "laplace", domain="many.txt", epsilon="0.001", max_rows_per_user=1)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("too little to say: predicted l1 error") == 1
+    assert "too little" not in result.stdout.lower()
+    assert "Predicted l1 error of all 100 probabilities together: " in result.stdout
+    again = run("show", "r.json")
+    assert again.stderr.count("too little to say: predicted l1 error") == 1
 
 
 def test_the_promise_is_one_line(folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import html
 import re
 from dataclasses import replace
 
@@ -38,6 +39,57 @@ def folder(tmp_path, monkeypatch):
     joint = made(np.array([0.4, 0.1, 0.2, 0.3]), np.full(4, 1e-3), cells, ("country", "page"))
     GroupedRelease(joint).save("groups.json")
     return tmp_path
+
+
+def test_what_is_unknown_is_called_so(folder):
+    """A group that is not seen above its noise has no distance: 0.000 would be a claim."""
+    cells = [(group, page) for group in ("DE", "FR", "IT") for page in "abc"]
+    values = np.array([0.4, 0.1, 0.1, 0.1, 0.2, 0.1, 1e-3, 0.0, 0.0])
+    lost = GroupedRelease(made(values, np.full(9, 2e-3), cells, ("country", "page")))
+    lost.save("lost.json")
+    result = run("compare", "lost.json")
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["DE", "IT", "unknown", "0.0000", "to", "2.0000"] in lines
+    assert lines[1][:2] == ["DE", "FR"]
+    shown = run("show", "lost.json", "--entropy")
+    assert "Entropy of IT: unknown (95% interval 0.000 to 1.585)" in words(shown.stdout)
+    assert "too little to say: predicted l1 error " in words(shown.stdout)
+    assert "too little to say of 1 of 3 groups, whose predicted l1 error is above a half: 'IT'." in words(shown.stderr)
+    run("report", "lost.json", "-o", "lost.html")
+    text = (folder / "lost.html").read_text()
+    assert "Too little to say of 1 of 3 groups" in text
+    assert "unknown<small>0.000 to 2.000</small>" in text
+    assert "nan" not in text
+    one = made(values[6:], np.full(3, 1.0), "abc", ("page",))
+    one.save("one.json")
+    made(np.array([0.4, 0.3, 0.3]), np.full(3, 1e-3), "abc", ("page",)).save("two.json")
+    said = words(run("compare", "one.json", "two.json").stdout)
+    assert "How far apart one.json and two.json are in l1 is unknown: there is too little to say" in said
+    assert "too little to say: predicted l1 error 3.00, of at most 2." in words(run("show", "one.json").stderr)
+
+
+def test_show_says_what_its_figures_mean(folder):
+    found = {"max_rows_per_user": 40, "rows_above_bound": 0.03, "rows_above_bound_low": 0.01}
+    one = crowdgram.load("one.json")
+    replace(one, parameters={**found, "rows_above_bound_high": 0.08}).save("bound.json")
+    shown = words(run("show", "bound.json").stdout)
+    for said in (
+        "A 95% interval covers the table's own answer, what SQL would have given without privacy.",
+        "Predicted l1 error of all 3 probabilities together: 0.003, of at most 2.",
+        "Each user counts for at most 40 rows, which leaves out 0.03 of all rows by estimate (95% interval 0.01 to "
+        "0.08); users too few to be seen may hold more.",
+    ):
+        assert said in shown
+        run("report", "bound.json", "-o", "bound.html")
+        assert html.escape(said) in (folder / "bound.html").read_text()
+        assert html.escape(said) in crowdgram.load("bound.json")._repr_html_()
+    assert "rows_above_bound=" not in shown
+    replace(one, parameters={"max_rows_per_user": 1}).save("given.json")
+    assert "Each user counts for at most 1 row; how many rows that leaves out was not measured." in words(
+        run("show", "given.json").stdout
+    )
+    assert "Each user" not in run("show", "one.json").stdout
 
 
 def test_compare_two(folder):

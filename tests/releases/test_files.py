@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import crowdgram
 from crowdgram.errors import UnreadableSource, UnwritableTarget
+from crowdgram.mechanisms.estimate import Divisor
 from crowdgram.privacy import GaussianEvent, Guarantee, LaplaceEvent
 from crowdgram.releases import Release, files, load, write_whole
+from crowdgram.releases.covariance import Measured
 
 
 def made(items=("b", "a", "ü\n$"), events=None):
@@ -282,3 +285,33 @@ def test_saving_again_replaces(tmp_path):
     made().save(tmp_path / "r.json")
     made(["x"]).save(tmp_path / "r.json")
     assert load(tmp_path / "r.json").items == ("x",)
+
+
+def test_noise_and_divisor_round_trip(tmp_path):
+    one = replace(made(), noise_errors=np.array([0.01, 0.02, 0.03]), divisor=Divisor(0.25, 0.125))
+    one.save(tmp_path / "r.json")
+    again = load(tmp_path / "r.json")
+    assert again == one
+    assert again.divisor == Divisor(0.25, 0.125)
+    assert again.noise_errors == pytest.approx([0.01, 0.02, 0.03])
+    assert one != replace(one, divisor=Divisor(0.25, 0.12))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_old_files_were_divided_by_their_own_sum(tmp_path, version):
+    made().save(tmp_path / "r.json")
+    document = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    for key in ("divisor", "noise_errors"):
+        del document[key]
+    (tmp_path / "r.json").write_text(json.dumps({**document, "schema_version": version}))
+    old = load(tmp_path / "r.json")
+    assert old.divisor == Divisor(own=1.0, error=0.0)
+    assert Measured.of(old).noise == pytest.approx(old.standard_errors**2)
+
+
+@pytest.mark.parametrize(
+    "divisor",
+    [DELETED, None, {}, {"own": 1.0}, {"own": 1.1, "error": 0}, {"own": 0, "error": -1}, {"own": "x", "error": 0}, [1]],
+)
+def test_a_divisor_that_cannot_be(tmp_path, divisor):
+    refused(saved(tmp_path, divisor=divisor), "damaged release")

@@ -164,13 +164,18 @@ def test_a_group_that_is_lost_in_noise_says_so():
     assert empty.upper.tolist() == [1.0] * 10
 
 
-def test_bias_adds_up_within_a_part_but_not_beyond_half_of_it():
+def test_bias_adds_up_by_squares_within_a_part_but_not_beyond_that_of_all_others():
     items = list(product("ab", range(4)))
     release = made(np.full(8, 1 / 8), np.full(8, 1e-6), items, ("g", "i"), other=np.full(8, 0.01))
     reach = release.marginal("g").upper[0] - 0.5
     z = -math.log(0.05) / math.sqrt(2)
-    assert reach == pytest.approx(z * 0.04, rel=1e-3)
-    assert release.marginal("i").other_errors == pytest.approx([0.02] * 4)
+    assert reach == pytest.approx(z * 0.02, rel=1e-3)
+    assert release.marginal("i").other_errors == pytest.approx([0.01 * math.sqrt(2)] * 4)
+    most = release.merged(lambda item: "one" if item == ("a", 0) else "rest")
+    assert most.other_errors == pytest.approx([0.01, 0.01])
+    # Of a ratio: b_j^2 (1 - 2 q) + q^2 sum b^2, relative to the group's half.
+    inside = math.sqrt(1e-4 * 0.5 + 4e-4 / 16) / 0.5
+    assert release.conditional("i", g="a").other_errors == pytest.approx([inside] * 4)
 
 
 def test_parts_of_a_real_release():

@@ -205,7 +205,8 @@ def release(
         ),
     ] = None,
     weight: Annotated[
-        WeightChoice, typer.Option(help="rows: share of all rows; users: the average user's distribution.")
+        WeightChoice,
+        typer.Option(help="rows: share of all rows, as SQL counts; users: the average user's distribution."),
     ] = WeightChoice.ROWS,
     adjacency: Annotated[
         Adjacency, typer.Option(help="add-remove hides that a user is there; replace hides what a user's rows are.")
@@ -321,10 +322,14 @@ def show(
 ) -> None:
     """Show a saved release."""
     from .. import releases
+    from ..releases.about import too_little
     from .display import show as show_any
     from .display import show_entropy
 
     loaded, console = releases.load(path), Console()
+    little = too_little(loaded)
+    if little is not None:
+        _say(f"warning: {little}", "yellow")
     show_any(console, loaded, top)
     if entropy:
         show_entropy(console, loaded)

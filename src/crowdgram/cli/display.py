@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..releases import GroupedRelease, Other, Release
+from ..releases.about import INNER_PARAMETERS, number, sentences
 from ..releases.text import printable
 
 __all__ = ["Stages", "printable", "say", "show", "show_entropy", "show_release"]
@@ -67,14 +68,19 @@ def show_entropy(console: Console, release: Release | GroupedRelease) -> None:
     for name, part in parts:
         found = part.entropy()
         interval = f"{found.confidence:.0%} interval {found.lower:.3f} to {found.upper:.3f}"
-        say(console, f"Entropy{printable(name)}: {found.value:.3f} bits ({interval}).")
+        bits = f"{number(found, 3)} bits" if found.is_known else "unknown"
+        say(console, f"Entropy{printable(name)}: {bits} ({interval}).")
 
 
 def show(console: Console, release: Release | GroupedRelease, n: int) -> None:
     """A release, or every group of a grouped one."""
     if isinstance(release, Release):
         show_release(console, release, n)
-        return
+    else:
+        _show_groups(console, release, n)
+
+
+def _show_groups(console: Console, release: GroupedRelease, n: int) -> None:
     # The largest, in the order in which they were given; or, where they were found, of their values.
     largest = {one.item for one in release.shares.top(_MOST_GROUPS)}
     for group in (release.shares.estimate(item) for item in release.shares if item in largest):
@@ -82,7 +88,10 @@ def show(console: Console, release: Release | GroupedRelease, n: int) -> None:
         heading = f"{release.by} = {name}, {group.probability:.5f} of all ({group.lower:.5f} to {group.upper:.5f})"
         console.print(Text(printable(heading), style="bold"), soft_wrap=True)
         if not isinstance(group.item, Other):  # the rows of groups that were not found
-            _show_items(console, release[group.item], n, None)  # type: ignore[index]
+            own = release[group.item]  # type: ignore[index]
+            _show_items(console, own, n, None)
+            if own.too_little:
+                say(console, f"too little to say: predicted l1 error {own.predicted_l1_error:.2f}, of at most 2")
         console.print()
     rest = len(release.shares) - _MOST_GROUPS
     if rest > 0:
@@ -133,14 +142,13 @@ def _plural(word: str, number: int) -> str:
 
 
 def _show_promise(console: Console, release: Release) -> None:
-    details = ", ".join(f"{name}={value}" for name, value in release.parameters.items())
+    shown = {name: value for name, value in release.parameters.items() if name not in INNER_PARAMETERS}
+    details = ", ".join(f"{name}={value}" for name, value in shown.items())
     question = "share of all rows" if release.weight == "rows" else "average user's distribution"
-    console.print(
-        f"The {question}, by mechanism {printable(release.mechanism)} ({printable(details)}).",
-        markup=False,
-        highlight=False,
-        soft_wrap=not console.is_terminal,
-    )
-    for sentence in (release.about_items(), release.guarantee.sentence()):
-        if sentence is not None:
-            console.print(printable(sentence), markup=False, highlight=False, soft_wrap=not console.is_terminal)
+    _sentence(console, f"The {question}, by mechanism {release.mechanism} ({details}).")
+    for sentence in (*sentences(release), release.guarantee.sentence()):
+        _sentence(console, sentence)
+
+
+def _sentence(console: Console, text: str) -> None:
+    console.print(printable(text), markup=False, highlight=False, soft_wrap=not console.is_terminal)

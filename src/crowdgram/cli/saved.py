@@ -126,6 +126,7 @@ SAVED_COMMANDS = (compare, export, report)
 
 def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: str, grouped: Any) -> None:
     """A line for each distance; `found` has the group, or the groups, that each is of."""
+    from ..releases.about import number
     from .display import printable, say
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -136,7 +137,7 @@ def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: st
     for groups, quantity in list(found.items())[:_MOST_LINES]:
         table.add_row(
             *(Text(printable(_group(grouped, group))) for group in groups),
-            f"{quantity.value:.4f}",
+            number(quantity, 4),
             f"{quantity.lower:.4f} to {quantity.upper:.4f}",
         )
     console.print(table)
@@ -147,6 +148,7 @@ def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: st
 
 def _show_group_by_group(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:
     """Two releases by groups: how far each group that both have moved, and then the one that moved most."""
+    from ..releases.grouped import by_distance
     from .display import printable, say
 
     common = [group for group in one if group in two]
@@ -155,7 +157,7 @@ def _show_group_by_group(console: Console, one: Any, two: Any, names: tuple[str,
     if not common:
         raise InvalidArgument(f"{names[0]!r} and {names[1]!r} have no group in common: there is nothing to compare.")
     found = {(group,): one[group].distance(two[group], kind) for group in common}
-    ordered = dict(sorted(found.items(), key=lambda pair: (pair[1].lower, pair[1].value), reverse=True))
+    ordered = dict(sorted(found.items(), key=lambda pair: by_distance(pair[1])))
     _show_distances(console, (one.by,), ordered, kind, one)
     for name, mine, others in ((names[0], one, two), (names[1], two, one)):
         alone = [_group(mine, group) for group in mine if group not in others]
@@ -184,11 +186,12 @@ def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kin
     from .display import printable, say
 
     distance = one.distance(two, kind)
-    say(
-        console,
-        f"{printable(names[0])} and {printable(names[1])} are {distance.value:.4f} apart in {kind} "
-        f"({distance.confidence:.0%} interval {distance.lower:.4f} to {distance.upper:.4f}), noise taken off.",
-    )
+    both = f"{printable(names[0])} and {printable(names[1])}"
+    interval = f"{distance.confidence:.0%} interval {distance.lower:.4f} to {distance.upper:.4f}"
+    if distance.is_known:
+        say(console, f"{both} are {distance.value:.4f} apart in {kind} ({interval}), noise taken off.")
+    else:
+        say(console, f"How far apart {both} are in {kind} is unknown: there is too little to say ({interval}).")
     for name, share in zip(names, folded(one, two), strict=True):
         if share > 0:
             say(console, f"Items that only {printable(name)} lists, {share:.4f} of it, count as all others here.")

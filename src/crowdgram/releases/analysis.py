@@ -2,17 +2,18 @@
 
 Noise makes a distribution look more uneven than it is, and two of them look farther apart: what is computed from noisy
 shares as if they were exact is biased. So the values here are expectations under a prior fitted to all items
-(`mechanisms.shrink.expected`), and the intervals do not rest on that prior. They rest on the shares as measured,
-x_i = theta_i + noise of deviation s_i, where theta is the answer without noise, and on bounds for every theta:
+(`mechanisms.shrink.expected`), and the intervals do not rest on that prior. They rest on the shares as measured, x_i =
+theta_i + an error of deviation s_i, where theta is the table's own answer, and on bounds for every theta. Errors are
+noise, the bias of clipping, and the common divisor; sums of items are as uncertain as `covariance` says.
 
 Entropy, sum of h(theta_i) with h(t) = -t log t. If M is the mass of the items that are not seen above the noise,
 
         H = h(M) + h(1 - M) + (1 - M) H_seen + M H_unseen.
 
-    H_seen is as measured, with E h(x) = h(theta) - s^2 / (2 theta) undone; M is off by the root of the sum of s_i^2
-    over the seen. M is spread somehow over the unseen, none of which is above an upper end u_i: most evenly, theta_i =
-    min(t, u_i); or as unevenly as can be, theta_i = u_i for the largest u_i until M is used up. Entropy is
-    Schur-concave, so nothing lies outside.
+    H_seen is as measured, with E h(x) = h(theta) - s^2 / (2 theta) undone; it is made of ratios, so the divisor plays
+    no part in it. M is off by the error of the sum over the seen. M is spread somehow over the unseen, none of which is
+    above an upper end u_i: most evenly, theta_i = min(t, u_i); or as unevenly as can be, theta_i = u_i for the largest
+    u_i until M is used up. Entropy is Schur-concave, so nothing lies outside.
 
 l1 distance, sum of |theta_i - phi_i|. With tau_i^2 = s_i^2 + s'_i^2,
 
@@ -24,13 +25,14 @@ l1 distance, sum of |theta_i - phi_i|. With tau_i^2 = s_i^2 + s'_i^2,
 
 l2 distance: (x_i - y_i)^2 - tau_i^2 is unbiased.
 
-What else than noise the intervals of items allow for (`other_errors`) is taken to add up in the worst way.
+Where a release is not seen above its own noise, nothing is known: the value is nan, and the interval all that can be.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any, Literal, get_args
 
@@ -40,7 +42,8 @@ import numpy.typing as npt
 from ..errors import InvalidArgument
 from ..mechanisms import expected
 from ..privacy import LaplaceEvent
-from .parts import noise_quantile, summed
+from .covariance import MEAN_ABSOLUTE, Measured, noise_quantile
+from .parts import summed
 from .release import Difference, Item, Other, Quantity, Release
 
 __all__ = ["Kind", "Of", "differences", "distance", "entropy", "folded"]
@@ -53,32 +56,40 @@ FALSE = 0.01
 """Chance that noise alone makes any item seen."""
 _SQUARES = 5.0
 """Variance of the square of noise, in tau^4: 2 if it is Gaussian, 5 if it is Laplace noise."""
-_MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 _TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class _Shares:
-    """Shares as measured, the deviations of their noise, what else they may be off by, and their upper ends.
+    """Shares as measured, and their upper ends.
 
-    above: the standard deviations that no noise among all items is likely to reach.
+    above: the standard deviations that no noise among all items is likely to reach. known: whether the whole is seen
+    above its noise.
     """
 
-    x: Floats
-    s: Floats
-    other: Floats
+    measured: Measured
     upper: Floats
     above: float
+    known: bool
+
+    @property
+    def x(self) -> Floats:
+        return self.measured.x
+
+    @cached_property
+    def s(self) -> Floats:
+        """What moves each share by itself: all but the divisor, which is common to all."""
+        return self.measured.independent()
 
     @property
     def seen(self) -> npt.NDArray[np.bool_]:
         """Items that are there, and not noise."""
-        return self.x > self.above * np.hypot(self.s, self.other)
+        return self.x > self.above * self.s
 
     @property
     def reach(self) -> Floats:
         """Upper ends for all items at once."""
-        return np.minimum(np.maximum(self.x, 0.0) + self.above * np.hypot(self.s, self.other), 1.0)
+        return np.minimum(np.maximum(self.x, 0.0) + self.above * self.measured.full(), 1.0)
 
 
 def entropy(release: Release, base: float, of: Of) -> Quantity:
@@ -86,10 +97,13 @@ def entropy(release: Release, base: float, of: Of) -> Quantity:
     if isinstance(base, bool) or not isinstance(base, (int, float)) or not (1 < base < math.inf):
         raise InvalidArgument(f"base={base!r}: needs to be a number above 1, such as 2 for bits.")
     shares, z = _shares(release, of), noise_quantile(release.confidence)
+    most, unit = math.log(len(release)), math.log(base)
+    if not shares.known:
+        return _unknown(most, release, unit)
     seen = shares.seen
     middle, error = _entropy_of_seen(shares, seen)
     left = 1 - float(shares.x[seen].sum())
-    off = z * math.hypot(_length(shares.s[seen]), float(shares.other[seen].sum()))
+    off = z * shares.measured.deviation(seen.astype(np.float64))
     if seen.all() or not seen.any():
         masses = [0.0 if seen.all() else 1.0]
     else:
@@ -103,7 +117,7 @@ def entropy(release: Release, base: float, of: Of) -> Quantity:
     value = float(expected(shares.x, deviations, _h).sum()) / total + math.log(total)
     lower = lows[0] - math.hypot(lows[0] - min(lows), reach)
     upper = highs[0] + math.hypot(max(highs) - highs[0], reach)
-    return _quantity(value, lower, upper, math.log(len(release)), release, unit=math.log(base))
+    return _quantity(value, lower, upper, most, release, unit)
 
 
 def _entropy_of_seen(shares: _Shares, seen: npt.NDArray[np.bool_]) -> tuple[float, float]:
@@ -111,14 +125,14 @@ def _entropy_of_seen(shares: _Shares, seen: npt.NDArray[np.bool_]) -> tuple[floa
     if not seen.any():
         return 0.0, 0.0
     total = float(shares.x[seen].sum())
-    x, s, other = shares.x[seen] / total, shares.s[seen] / total, shares.other[seen] / total
+    x, s = shares.x[seen] / total, shares.s[seen] / total
     lost = s**2 / (2 * x)
     found = float((_h(x) + lost).sum())
     pull = np.abs(np.log(x) + found)
     # Where all are alike the first order vanishes. What is left is the scatter of squares; and items that are seen only
     # because noise raised them, which makes the correction itself doubtful.
     noise = math.hypot(_length(pull * s), _length(math.sqrt(_SQUARES) * lost))
-    return found, math.hypot(noise, float((pull * other).sum()), float(lost.sum()))
+    return found, math.hypot(noise, float(lost.sum()))
 
 
 def distance(one: Release, two: Release, kind: Kind, of: Of) -> Quantity:
@@ -128,6 +142,8 @@ def distance(one: Release, two: Release, kind: Kind, of: Of) -> Quantity:
     one, two = aligned(one, two)
     a, b = _shares(one, of), _shares(two, of)
     z = noise_quantile(one.confidence)
+    if not (a.known and b.known):
+        return _unknown({"l1": 2.0, "tv": 1.0, "l2": math.sqrt(2)}[kind], one)
     if kind == "l2":
         return _l2(a, b, z, one)
     found = _l1(a, b, z, one)
@@ -147,11 +163,11 @@ def differences(one: Release, two: Release, n: int, of: Of) -> list[Difference]:
     one, two = aligned(one, two)
     p, q = one.probabilities, two.probabilities
     (low_p, high_p), (low_q, high_q) = one.intervals(of), two.intervals(of)
-    x, y = (np.clip(_shares(each, "table").x, *each.intervals(of)) for each in (one, two))
+    x, y = (np.clip(Measured.of(each).x, *each.intervals(of)) for each in (one, two))
     lower = np.minimum((x - y) - np.hypot(x - low_p, high_q - y), p - q)
     upper = np.maximum((x - y) + np.hypot(high_p - x, y - low_q), p - q)
     sure = np.maximum(np.maximum(lower, -upper), 0.0)
-    errors = np.hypot(_shares(one, of).s, _shares(two, of).s)
+    errors = np.hypot(_standard_errors(one, of), _standard_errors(two, of))
     order = np.lexsort((-np.abs(p - q), -sure))[:n]
     return [
         Difference(
@@ -245,7 +261,8 @@ def _is_rest(item: Any) -> bool:
 
 
 def _reordered(release: Release, order: list[int]) -> Release:
-    arrays = ("probabilities", "standard_errors", "lower", "upper", "sampling_errors", "measured", "other_errors")
+    optional = ("sampling_errors", "measured", "other_errors", "noise_errors")
+    arrays = ("probabilities", "standard_errors", "lower", "upper", *optional)
     found = {name: getattr(release, name) for name in arrays}
     moved: dict[str, Any] = {name: None if values is None else values[order] for name, values in found.items()}
     return replace(release, items=tuple(release.items[place] for place in order), **moved)
@@ -267,32 +284,45 @@ def _unnamed(item: Any) -> Any:
 
 
 def _l1(a: _Shares, b: _Shares, z: float, release: Release) -> Quantity:
-    difference, tau = a.x - b.x, np.maximum(np.hypot(a.s, b.s), _TINY)
+    difference = a.x - b.x
+    own, tau = np.maximum(np.hypot(a.s, b.s), _TINY), np.hypot(a.measured.full(), b.measured.full())
     # By inverse variance, so that the mean is not correlated with the difference: which items are seen then does not
     # depend on how far apart they happen to lie.
-    mean, deviation = (a.x * b.s**2 + b.x * a.s**2) / tau**2, a.s * b.s / tau
-    seen = mean > max(a.above, b.above) * np.hypot(deviation, np.maximum(a.other, b.other))
+    mean, deviation = (a.x * b.s**2 + b.x * a.s**2) / own**2, a.s * b.s / own
+    seen = mean > max(a.above, b.above) * deviation
     found, everything = float(np.abs(difference[seen]).sum()), float(np.abs(difference).sum())
-    other = float((a.other + b.other).sum())
-    lower = found - _MEAN_ABSOLUTE * float(tau[seen].sum()) - z * math.hypot(_length(tau[seen]), other)
-    upper = everything + z * math.hypot(_length(tau), other)
+    lower = found - MEAN_ABSOLUTE * float(tau[seen].sum()) - z * _of_l1(a, b, seen)
+    upper = everything + z * _of_l1(a, b, np.full(len(seen), True))
     if not seen.all():
         left = [max(0.0, 1 - float(each.x[seen].sum())) for each in (a, b)]
         # In found + left, one of x and y counts twice, the other not at all.
-        twice = 2 * np.where(difference > 0, b.s, a.s)[seen]
-        upper = min(upper, found + sum(left) + z * math.hypot(_length(twice), other))
-    value = float(expected(difference, tau, np.abs, signed=True).sum())
+        twice = [np.where(seen & less, 2.0, 0.0) for less in (difference <= 0, difference > 0)]
+        error = math.hypot(a.measured.deviation(twice[0]), b.measured.deviation(twice[1]))
+        upper = min(upper, found + sum(left) + z * error)
+    value = float(expected(difference, np.maximum(tau, _TINY), np.abs, signed=True).sum())
     return _quantity(value, lower, upper, 2.0, release)
 
 
+def _of_l1(a: _Shares, b: _Shares, which: npt.NDArray[np.bool_]) -> float:
+    """The deviation of the sum of |x - y| over some items: that of a linear function, where signs are clear; and where
+    they are not, what each item adds by itself and all by their divisor.
+    """
+    signs = np.where(which, np.sign(a.x - b.x), 0.0)
+    clear = math.hypot(a.measured.deviation(signs), b.measured.deviation(signs))
+    common = [float(np.clip(each.x[which], 0.0, 1.0).sum()) * each.measured.spread for each in (a, b)]
+    return max(clear, math.hypot(_length(a.s[which]), _length(b.s[which]), *common))
+
+
 def _l2(a: _Shares, b: _Shares, z: float, release: Release) -> Quantity:
-    difference, tau = a.x - b.x, np.hypot(a.s, b.s)
+    difference, tau = a.x - b.x, np.hypot(a.measured.full(), b.measured.full())
     squares = difference**2 - tau**2
     square = float(squares.sum())
-    error = math.sqrt(float((4 * np.maximum(squares, 0.0) * tau**2 + _SQUARES * tau**4).sum()))
-    other = z * float(np.linalg.norm(a.other + b.other))
+    slope = 2 * np.sign(difference) * np.sqrt(np.maximum(squares, 0.0))
+    own = math.sqrt(_SQUARES) * _length(np.hypot(a.s, b.s) ** 2)
+    common = [math.sqrt(2) * _length(np.clip(each.x, 0.0, 1.0)) ** 2 * each.measured.spread**2 for each in (a, b)]
+    error = math.hypot(a.measured.deviation(slope), b.measured.deviation(slope), own, *common)
     lower, upper = (math.sqrt(max(square + side * z * error, 0.0)) for side in (-1, 1))
-    return _quantity(math.sqrt(max(square, 0.0)), lower - other, upper + other, math.sqrt(2), release)
+    return _quantity(math.sqrt(max(square, 0.0)), lower, upper, math.sqrt(2), release)
 
 
 def _least_even(caps: Floats, mass: float) -> float:
@@ -323,21 +353,29 @@ def _room(caps: Floats, mass: float) -> Floats:
 
 def _shares(release: Release, of: Of) -> _Shares:
     _, upper = release.intervals(of)  # refuses what cannot be asked
-    x = release.probabilities if release.measured is None else release.measured
-    other = np.zeros(len(release)) if release.other_errors is None else release.other_errors
-    errors = release.standard_errors
-    if of == "population" and release.sampling_errors is not None:
-        errors = np.hypot(errors, release.sampling_errors)
     one = FALSE / len(release)
     laplace = isinstance(release.events[-1], LaplaceEvent) if release.events else False
     above = -math.log(2 * one) / math.sqrt(2) if laplace else -NormalDist().inv_cdf(one)
-    return _Shares(x, errors, other, upper, above)
+    measured = Measured.of(release, population=of == "population")
+    return _Shares(measured, upper, above, len(release) == 1 or measured.is_seen(release.confidence))
+
+
+def _standard_errors(release: Release, of: Of) -> Floats:
+    if of == "table" or release.sampling_errors is None:
+        return release.standard_errors
+    return np.hypot(release.standard_errors, release.sampling_errors)
 
 
 def _quantity(value: float, lower: float, upper: float, most: float, release: Release, unit: float = 1.0) -> Quantity:
     lower, upper = min(max(lower, 0.0), most), min(max(upper, 0.0), most)
+    if most > 0 and lower <= 0 and upper >= most:
+        return _unknown(most, release, unit)
     value = min(max(value, lower), upper)
     return Quantity(value / unit, lower / unit, upper / unit, release.confidence)
+
+
+def _unknown(most: float, release: Release, unit: float = 1.0) -> Quantity:
+    return Quantity(math.nan, 0.0, most / unit, release.confidence)
 
 
 def _length(values: Floats) -> float:

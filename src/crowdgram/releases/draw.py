@@ -145,7 +145,6 @@ def groups_in_a_notebook(grouped: GroupedRelease) -> str:
             f"<td style='text-align:left'>{html.escape(printable(items))}</td></tr>"
         )
     joint = grouped.joint
-    about = joint.about_items()
     more = len(grouped.shares) - len(shown)
     return (
         f"<div><p><b>{html.escape(_question(joint))}</b> for each {html.escape(printable(grouped.by))}, released by "
@@ -154,7 +153,7 @@ def groups_in_a_notebook(grouped: GroupedRelease) -> str:
         f"<th>{html.escape(printable(_short(grouped.by)))}</th><th>share</th><th>{joint.confidence:.0%} interval</th>"
         f"<th>most probable items</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
         f"{f'<p>and {more} more groups</p>' if more > 0 else ''}"
-        f"{f'<p>{html.escape(printable(about))}</p>' if about else ''}</div>"
+        f"{_told(grouped)}</div>"
     )
 
 
@@ -169,16 +168,24 @@ def in_a_notebook(release: Release) -> str:
         f"width:{160 * one.probability / widest:.0f}px'></div></td></tr>"
         for one in shown
     )
-    about = release.about_items()
-    items = f"<p>{html.escape(printable(about))}</p>" if about else ""
     more = f"<p>and {len(release) - len(shown)} more items</p>" if len(release) > len(shown) else ""
     return (
         f"<div><p><b>{html.escape(_question(release))}</b>, released by {html.escape(printable(release.mechanism))}. "
         f"{html.escape(printable(release.guarantee.sentence()))}</p><table><thead><tr>"
         f"<th>{html.escape(printable(_heading(release)))}</th>"
         f"<th>probability</th><th>{release.confidence:.0%} interval</th><th></th></tr></thead>"
-        f"<tbody>{rows}</tbody></table>{more}{items}</div>"
+        f"<tbody>{rows}</tbody></table>{more}{_told(release)}</div>"
     )
+
+
+def _told(release: Release | GroupedRelease) -> str:
+    """What is to be said of the figures; first of all, that there is too little to say."""
+    from .about import sentences, too_little
+
+    little = too_little(release)
+    warned = "" if little is None else f"<p><b>{html.escape(printable(little[0].upper() + little[1:]))}</b></p>"
+    said = sentences(release if isinstance(release, Release) else release.joint)
+    return warned + "".join(f"<p>{html.escape(printable(one))}</p>" for one in said)
 
 
 def _figure(width: float, height: float) -> matplotlib.figure.Figure:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import math
 import os
 import uuid
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource, UnwritableTarget
+from ..mechanisms.estimate import Divisor
 from ..privacy import Guarantee, check, event_from_dict, event_to_dict
 from ..privacy.guarantee import MAX_EPSILON
 from .grouped import GroupedRelease
-from .release import Item, Other, Release
+from .release import OWN_SUM, Item, Other, Release
 from .text import guarded_cell
 
 __all__ = [
@@ -32,10 +34,13 @@ __all__ = [
     "write_whole",
 ]
 
-SCHEMA_VERSION = 2
-"""Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`."""
+SCHEMA_VERSION = 3
+"""Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`.
+Version 2 had neither `noise_errors`, for which its standard errors are taken, nor a `divisor`: its shares were divided
+by their sum.
+"""
 _ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
-_OPTIONAL = ("sampling_errors", "measured", "other_errors")
+_OPTIONAL = ("sampling_errors", "measured", "other_errors", "noise_errors")
 _KINDS: dict[str, type] = {
     "boolean": bool,
     "integer": int,
@@ -64,6 +69,7 @@ def to_document(release: Release) -> dict[str, Any]:
         "items": [_written(item) for item in release.items],
         **{name: getattr(release, name).tolist() for name in _ARRAYS},
         **{name: None if (found := getattr(release, name)) is None else found.tolist() for name in _OPTIONAL},
+        "divisor": asdict(release.divisor),
     }
 
 
@@ -191,7 +197,7 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
     if not isinstance(document, dict) or document.get("schema") != "crowdgram-release":
         raise UnreadableSource(f"{where!r} is not a saved release: it has no schema 'crowdgram-release'.")
     version = document.get("schema_version")
-    if isinstance(version, (bool, float)) or version not in (1, SCHEMA_VERSION):
+    if isinstance(version, (bool, float)) or version not in range(1, SCHEMA_VERSION + 1):
         newer = isinstance(version, int) and version > SCHEMA_VERSION
         step = (
             "Install a newer Crowdgram."
@@ -210,6 +216,7 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
             confidence=float(document["confidence"]),
             predicted_l1_error=float(document["predicted_l1_error"]),
             **{name: _optional_array(document.get(name)) for name in _OPTIONAL},
+            divisor=_read_divisor(document["divisor"]) if document["schema_version"] > 2 else OWN_SUM,
             guarantee=Guarantee.from_dict(document["guarantee"]),
             events=tuple(event_from_dict(event) for event in document["events"]),
             mechanism=str(document["mechanism"]),
@@ -228,6 +235,13 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
 
 def _optional_array(values: Any) -> Any:
     return None if values is None else np.array(values, dtype=np.float64)
+
+
+def _read_divisor(values: Any) -> Divisor:
+    own, error = float(values["own"]), float(values["error"])
+    if not 0 <= own <= 1 or not 0 <= error < math.inf:
+        raise InvalidArgument("its divisor needs an own part from 0 to 1 and an error of at least 0")
+    return Divisor(own, error)
 
 
 def _check_shape(release: Release) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["GroupedRelease"]
+__all__ = ["GroupedRelease", "by_distance"]
 
 _SHOWN = 20
 
@@ -80,6 +80,11 @@ class GroupedRelease(Mapping[Value, Release]):
         """
         return self.joint.marginal(self.by)
 
+    @cached_property
+    def too_little(self) -> tuple[Value, ...]:
+        """The groups of which there is too little to say; see `Release.too_little`."""
+        return tuple(group for group in self if self[group].too_little)
+
     def __getitem__(self, group: Value) -> Release:
         if group not in self:
             shown = ", ".join(repr(one) for one in self.groups[:_SHOWN]) or "none"
@@ -105,12 +110,13 @@ class GroupedRelease(Mapping[Value, Release]):
             grouped.distances()["DE", "FR"]
             grouped["DE"].differences(grouped["FR"])  # in which items
 
-        In each pair the groups are in the order of `groups`. Pairs that surely differ come before those that may not.
+        In each pair the groups are in the order of `groups`. Pairs that surely differ come before those that may not,
+        and those of which nothing is known come last.
         Where items were found in the table, those that only one group of a pair has are part of its "other" there.
         """
         pairs = combinations(self.groups, 2)
         found = {(one, two): self[one].distance(self[two], kind) for one, two in pairs}
-        return dict(sorted(found.items(), key=lambda pair: (pair[1].lower, pair[1].value), reverse=True))
+        return dict(sorted(found.items(), key=lambda pair: by_distance(pair[1])))
 
     def entropy(self, *, base: float = 2.0) -> dict[Value, Quantity]:
         """The entropy of each group's distribution, with intervals; see `Release.entropy`. Costs no privacy."""
@@ -230,3 +236,8 @@ class GroupedRelease(Mapping[Value, Release]):
             **{name: [value for own in parts for value in own.columns()[name].tolist()] for name in inside},
             **({"is_other": [bool(joint["is_other"][place]) for place in order]} if "is_other" in joint else {}),
         }
+
+
+def by_distance(found: Quantity) -> tuple[bool, float, float]:
+    """A key that sorts distances: first what surely differs, then what seems to, last what is unknown."""
+    return not found.is_known, -found.lower, -found.value if found.is_known else 0.0

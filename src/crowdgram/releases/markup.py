@@ -166,7 +166,7 @@ path { stroke: var(--line); stroke-width: 1.5px; fill: none; vector-effect: non-
 .distances td { padding: 0.3rem 0.6rem; border: 2px solid var(--page); }
 .distances td { background: color-mix(in srgb, var(--bar) calc(var(--far) * 100%), var(--box)); }
 .distances td small { color: inherit; font-weight: 400; }
-.sure { font-weight: 700; }
+.sure, .little { font-weight: 700; }
 details { border-top: 1px solid var(--rule); padding: 0.35rem 0; }
 summary { cursor: pointer; font-weight: 600; overflow-wrap: anywhere; }
 summary bdi { max-width: calc(100% - 2rem); }

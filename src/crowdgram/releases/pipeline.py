@@ -26,10 +26,12 @@ from ..mechanisms import (
 )
 from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending
+from .about import warned_of_too_little
 from .budgets import LedgerLike, charged, opened, stored
 from .grouped import GroupedRelease
 from .items import found_domain, missing_lists, named_items, public_domain, read_lists, sought_rows
-from .release import Release
+from .parts import widened
+from .release import OWN_SUM, Release
 from .seal import sealed
 
 __all__ = ["release"]
@@ -100,6 +102,7 @@ def release(
     label: str = ...,
     progress: Progress | None = ...,
 ) -> GroupedRelease: ...
+@warned_of_too_little
 @sealed
 def release(
     table: object,
@@ -159,7 +162,8 @@ def release(
     rounds: how many rounds "adaptive" makes (and "auto", where it chooses them); as many as promise to pay where not
         given.
     constants, alpha: of "paper": "paper" (as published, the default) or "tight"; and the l1 error that is wanted. Where
-        the published bound on the error does not apply there is an AccuracyWarning, from public and noisy values.
+        the published bound on the error does not apply there is an AccuracyWarning, from public and noisy values; as
+        there is from every mechanism where noise is most of what comes out (`Release.too_little`).
     ledger: the budget of the data set, as a path or a Ledger: the release is charged to it before a row is read,
         refused if it would overspend, and stored in it before it is returned.
     label: what the release is for; shown in the ledger's history.
@@ -246,7 +250,10 @@ def release(
             versions=versions,
             measured=estimate.measured,
             other_errors=estimate.other_errors,
+            noise_errors=estimate.noise_errors,
+            divisor=estimate.divisor or OWN_SUM,
         )
+        joint = widened(joint)
         made = GroupedRelease(joint) if grouped else joint
         if budget is not None:
             report("storing the release in the ledger")
@@ -301,7 +308,7 @@ def _check_delta(delta: float) -> None:
             f"delta={delta:g} is large: a release that showed all rows of one user in {1 / delta:.0f} would keep it. "
             f"{advice}",
             PrivacyWarning,
-            stacklevel=4,  # the caller of `release`, behind its seal
+            stacklevel=5,  # the caller of `release`, behind its seal and what warns of its result
         )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidArgument, MissingDependency, UnknownItem
+from ..mechanisms.estimate import TOO_LITTLE, Divisor
 from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
 from .text import printable
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 __all__ = [
+    "OWN_SUM",
     "Difference",
     "Item",
     "ItemEstimate",
@@ -42,6 +44,8 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 
+OWN_SUM = Divisor(own=1.0)
+"""Of shares that were divided by their own sum."""
 _FIGURES = ("probability", "standard_error", "lower", "upper", "is_other")
 
 
@@ -89,9 +93,9 @@ class ItemEstimate:
 class Quantity:
     """A number computed from a release, such as its entropy, for the answer without noise.
 
-    value: what it is likely to be; not what the noisy probabilities give as they stand, which is biased. lower, upper:
-    an interval at level `confidence`. Where much is lost in noise it is far wider than chance alone would make it: it
-    holds all that the lost items may be.
+    value: what it is likely to be; not what the noisy probabilities give as they stand, which is biased; nan where it
+    could be anything. lower, upper: an interval at level `confidence`, which covers the table's own answer. Where much
+    is lost in noise it is far wider than chance alone would make it: it holds all that the lost items may be.
     """
 
     value: float
@@ -101,6 +105,11 @@ class Quantity:
 
     def __float__(self) -> float:
         return self.value
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything to say: if not, the value is nan, and the interval all that is possible."""
+        return not math.isnan(self.value)
 
 
 @dataclass(frozen=True)
@@ -121,14 +130,15 @@ class Release:
     """A distribution over the items of a domain, released under `guarantee`.
 
     items: in the order of the domain; the last may be an `Other`, for all rows of items that are not listed.
-    probabilities: sum to 1. standard_errors: of the noise. lower, upper: an interval at level `confidence` for the
-    table's own answer, which it would give without privacy. predicted_l1_error: of all probabilities together, against
-    the table's own. sampling_errors: how far the table's own may be from the population that its users came from; None
-    where the mechanism does not learn it. events: every draw of noise that the table paid for. mechanism, parameters:
-    how it was made; public. weight: "rows" (share of all rows) or "users" (the average user). versions: of the software
-    that made it. item_columns: the columns that items are values of; with several, items are tuples. measured: the
-    shares as measured, before shrinkage; other_errors: what else than noise the intervals allow for. Sums of items
-    start from these two.
+    probabilities: sum to 1. standard_errors: of the noise. lower, upper: an interval at level `confidence`, which
+    covers the table's own answer, what SQL would have given without privacy. predicted_l1_error: of all probabilities
+    together, against the table's own. sampling_errors: how far the table's own may be from the population that its
+    users came from; None where the mechanism does not learn it. events: every draw of noise that the table paid for.
+    mechanism, parameters: how it was made; public. weight: "rows" (share of all rows) or "users" (the average user).
+    versions: of the software that made it. item_columns: the columns that items are values of; with several, items are
+    tuples. measured: the shares as measured, before shrinkage; noise_errors: of their independent noise; divisor: of
+    what they were divided by; other_errors: what else than noise the intervals allow for. Sums of items start from
+    these four; where there are no noise_errors, from the standard errors.
     """
 
     items: tuple[Item, ...]
@@ -148,10 +158,12 @@ class Release:
     item_columns: tuple[str, ...] = ("item",)
     measured: Floats | None = None
     other_errors: Floats | None = None
+    noise_errors: Floats | None = None
+    divisor: Divisor = OWN_SUM
 
     def __post_init__(self) -> None:
         columns = [self.probabilities, self.standard_errors, self.lower, self.upper]
-        optional = [self.sampling_errors, self.measured, self.other_errors]
+        optional = [self.sampling_errors, self.measured, self.other_errors, self.noise_errors]
         for values in [*columns, *(one for one in optional if one is not None)]:
             if len(values) != len(self.items):
                 raise InvalidArgument(f"a release of {len(self.items)} items has a column of {len(values)} values.")
@@ -200,19 +212,25 @@ class Release:
         """The part of delta that was for finding the items; 0 where the domain was public."""
         return math.fsum(event.delta for event in self.events if isinstance(event, ThresholdEvent))
 
+    @property
+    def too_little(self) -> bool:
+        """Whether there is too little to say: the predicted l1 error is above a half, so that noise is most of it."""
+        return self.predicted_l1_error > TOO_LITTLE
+
+    @property
+    def rows_above_bound(self) -> Quantity | None:
+        """The share of all rows that the bound on one user's rows leaves out, by estimate; None if it is unknown.
+
+        It is of users enough to be seen: a few users with far more rows may hold more.
+        """
+        value, low, high = (self.parameters.get(f"rows_above_bound{end}") for end in ("", "_low", "_high"))
+        return None if value is None or low is None or high is None else Quantity(value, low, high, self.confidence)
+
     def about_items(self) -> str | None:
         """Where the items come from, in plain words; None for a public domain that is all."""
-        others = [value for value in _values(self.items[-1]) if isinstance(value, Other)]
-        said = []
-        if self.threshold_delta:
-            share = self.parameters.get("discovery_share")
-            part = f"{share:.3g} of" if isinstance(share, float) else "part of"
-            said.append(f"The items were found in the table itself, and {part} the budget bought that.")
-        if others:
-            said.append(f"The item '{others[-1]}' stands for all items that are not listed.")
-        elif said:
-            said.append("Items that are not listed are left out.")
-        return " ".join(said) or None
+        from .about import items
+
+        return items(self)
 
     def texts(self, item: Item) -> tuple[str, ...]:
         """The values of an item in words. In a column where all times are midnight, the days."""
@@ -238,10 +256,10 @@ class Release:
         return [self._at(int(place)) for place in order]
 
     def intervals(self, of: Literal["table", "population"] = "table") -> tuple[Floats, Floats]:
-        """Lower and upper ends at level `confidence`, for the table's own answer or for the population behind it.
+        """Lower and upper ends at level `confidence`.
 
-        The first allow for noise and clipping. The second allow for sampling too: the users are taken as drawn from a
-        population.
+        "table": they cover the table's own answer, what SQL would have given without privacy: noise and clipping.
+        "population": they cover the population that its users came from, of which they are taken as a sample.
         """
         if of == "table":
             return self.lower, self.upper

@@ -15,9 +15,10 @@ from typing import Any
 
 from ..errors import InvalidArgument
 from ..privacy import event_to_dict
+from .about import number, sentences, too_little
 from .draw import common_items, is_other, largest_groups
 from .files import write_whole
-from .grouped import GroupedRelease
+from .grouped import GroupedRelease, by_distance
 from .markup import STYLE, bar, cells, digits, escaped, heads, items_table, line, name, ranked, scale, wide
 from .release import ItemEstimate, Quantity, Release, Value
 
@@ -65,7 +66,7 @@ def _question(release: Release, columns: tuple[str, ...]) -> str:
 
 def _release(release: Release) -> str:
     parts = [
-        _promise(release, "It holds for everything on this page together."),
+        _promise(release, "It holds for everything on this page together.") + _little(release),
         f"<h2>Items</h2>{_drawn(release, _ITEMS, 'most probable', 'items')}{items_table(release, _ITEMS)}",
     ]
     if len(release.item_columns) > 1:
@@ -80,7 +81,8 @@ def _groups(grouped: GroupedRelease) -> str:
     shown = ranked(grouped.shares, _GROUPS)
     places = {one.item: f"group-{number}" for number, one in enumerate(shown, 1)}
     parts = [
-        _promise(grouped.joint, "It holds for everything on this page together, in however many groups a user is."),
+        _promise(grouped.joint, "It holds for everything on this page together, in however many groups a user is.")
+        + _little(grouped),
         f"<h2>Groups</h2>{_drawn(grouped.shares, _SHARES, 'largest', 'groups')}"
         + items_table(grouped.shares, _SHARES, "share of all", places),
     ]
@@ -152,7 +154,8 @@ def _distances(parts: Mapping[Value, Release]) -> str:
     def cell(q: Quantity) -> str:
         sure = ' class="sure"' if q.lower > 0 else ""
         ends = f"<small>{q.lower:.3f} to {q.upper:.3f}</small>"
-        return f'<td{sure} style="--far:{min(q.value / 2, 1.0):.3f}">{q.value:.3f}{ends}</td>'
+        far = min(q.value / 2, 1.0) if q.is_known else 0.0
+        return f'<td{sure} style="--far:{far:.3f}">{number(q, 3)}{ends}</td>'
 
     groups = list(parts)
     body = "".join(
@@ -160,7 +163,7 @@ def _distances(parts: Mapping[Value, Release]) -> str:
         for place, group in enumerate(groups)
         if place
     )
-    one, two = max(found, key=lambda pair: (found[pair].lower, found[pair].value))
+    one, two = min(found, key=lambda pair: by_distance(found[pair]))
     first = parts[one]
     differences = "".join(
         f"<tr>{cells(each.item)}<td>{each.first:.4f}</td><td>{each.second:.4f}</td><td>{each.difference:+.4f}</td>"
@@ -169,7 +172,8 @@ def _distances(parts: Mapping[Value, Release]) -> str:
     )
     return (
         "<h3>How far groups are from each other</h3><p>The l1 distance: the sum over all items of the difference, from "
-        f"0 to 2, with the noise taken off and its {first.confidence:.0%} interval. Bold: the interval is above 0.</p>"
+        f"0 to 2, with the noise taken off and its {first.confidence:.0%} interval. Bold: the interval is above 0; "
+        "unknown: it could be anything.</p>"
         + wide(
             f'<table class="distances"><thead><tr><th></th>{_group_heads(groups[:-1])}</tr></thead>'
             f"<tbody>{body}</tbody></table>"
@@ -187,7 +191,17 @@ def _group_heads(groups: Any) -> str:
 
 
 def _part(release: Release, kind: str) -> str:
-    return _drawn(release, _ITEMS_OF_A_PART, "most probable", kind) + items_table(release, _ITEMS_OF_A_PART)
+    return (
+        _little(release)
+        + _drawn(release, _ITEMS_OF_A_PART, "most probable", kind)
+        + items_table(release, _ITEMS_OF_A_PART)
+    )
+
+
+def _little(release: Release | GroupedRelease) -> str:
+    """That there is too little to say, where that is so."""
+    said = too_little(release)
+    return "" if said is None else f'<p class="little">{escaped(said[0].upper() + said[1:])}</p>'
 
 
 def _drawn(release: Release, most: int, order: str, kind: str) -> str:
@@ -200,18 +214,15 @@ def _drawn(release: Release, most: int, order: str, kind: str) -> str:
 
 
 def _promise(release: Release, scope: str) -> str:
-    """The guarantee, once for the whole page, and where the items come from."""
+    """The guarantee, once for the whole page, what its figures mean, and where the items come from."""
     g = release.guarantee
     delta = f", delta = {g.delta:g}" if g.delta else ""
-    about = release.about_items()
     sentence = re.sub(r"(?<![\w.])\d[\d.]*e-\d+", r'<span class="number">\g<0></span>', escaped(g.sentence()))
     return (
         f'<div class="promise"><p>{sentence} {scope}</p>'
         f"<p><small>epsilon = {g.epsilon:g}{delta}, {g.adjacency.value}</small></p></div>"
-        f"<p>Probabilities are noisy. A line is a {release.confidence:.0%} interval for the answer that the table "
-        "itself would give; one without an end at the right goes on. "
-        f"Predicted l1 error of all {len(release):,} probabilities together: {release.predicted_l1_error:.3g}.</p>"
-        + (f"<p>{escaped(about)}</p>" if about else "")
+        "<p>Probabilities are noisy. A line is an interval; one without an end at the right goes on.</p>"
+        + "".join(f"<p>{escaped(one)}</p>" for one in sentences(release))
     )
 
 

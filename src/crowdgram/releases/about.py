@@ -1,0 +1,131 @@
+"""What a release says of itself in plain words: on the terminal, on a page, in a notebook, in a warning.
+
+Everything here comes from the release, so from public and noisy values only.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from ..errors import AccuracyWarning
+from .grouped import GroupedRelease
+from .release import Other, Release
+
+if TYPE_CHECKING:
+    from .release import Quantity
+
+__all__ = [
+    "INNER_PARAMETERS",
+    "coverage",
+    "items",
+    "number",
+    "predicted",
+    "rows_above",
+    "sentences",
+    "too_little",
+    "warned_of_too_little",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=Release | GroupedRelease)
+
+INNER_PARAMETERS = ("rows_above_bound", "rows_above_bound_low", "rows_above_bound_high")
+"""Parameters that `rows_above` puts into words."""
+_NAMED = 5
+
+
+def sentences(release: Release) -> list[str]:
+    """All that is to be said of a release's figures, but whether there is too little of it."""
+    said = [coverage(release), predicted(release), rows_above(release), release.about_items()]
+    return [one for one in said if one is not None]
+
+
+def coverage(release: Release) -> str:
+    """What an interval covers."""
+    return (
+        f"A {release.confidence:.0%} interval covers the table's own answer, what SQL would have given without privacy."
+    )
+
+
+def predicted(release: Release) -> str:
+    """How far off all of it is likely to be."""
+    number = len(release)
+    return f"Predicted l1 error of {_all(number)}: {release.predicted_l1_error:.2g}, of at most 2."
+
+
+def rows_above(release: Release) -> str | None:
+    """How many rows the bound on one user's rows leaves out, and what cannot be known of it; None where none is."""
+    bound = release.parameters.get("max_rows_per_user")
+    if release.weight != "rows" or bound is None:
+        return None
+    above = release.rows_above_bound
+    counted = f"Each user counts for at most {bound:,} {'row' if bound == 1 else 'rows'}"
+    if above is None:
+        return f"{counted}; how many rows that leaves out was not measured."
+    return (
+        f"{counted}, which leaves out {above.value:.2g} of all rows by estimate ({above.confidence:.0%} interval "
+        f"{above.lower:.2g} to {above.upper:.2g}); users too few to be seen may hold more."
+    )
+
+
+def items(release: Release) -> str | None:
+    """Where the items come from; None for a public domain that is all."""
+    last = release.items[-1]
+    others = [value for value in (last if isinstance(last, tuple) else (last,)) if isinstance(value, Other)]
+    said = []
+    if release.threshold_delta:
+        share = release.parameters.get("discovery_share")
+        part = f"{share:.3g} of" if isinstance(share, float) else "part of"
+        said.append(f"The items were found in the table itself, and {part} the budget bought that.")
+    if said and len(release) == 1 and release.other is not None:
+        said.append("None was found that enough users have.")
+    if others:
+        said.append(f"The item '{others[-1]}' stands for all items that are not listed.")
+    elif said:
+        said.append("Items that are not listed are left out.")
+    return " ".join(said) or None
+
+
+def too_little(release: Release | GroupedRelease) -> str | None:
+    """That there is nothing but noise in a release, or in groups of it; None where there is more."""
+    whole = release.joint if isinstance(release, GroupedRelease) else release
+    if whole.too_little:
+        return (
+            f"too little to say: predicted l1 error {whole.predicted_l1_error:.2f}, of at most 2. What is shown is "
+            "mostly noise. More users, a larger epsilon, or fewer items would help."
+        )
+    if not isinstance(release, GroupedRelease) or not release.too_little:
+        return None
+    lost = release.too_little
+    named = ", ".join(repr(str(one)) for one in lost[:_NAMED])
+    more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+    return (
+        f"too little to say of {len(lost)} of {len(release)} groups, whose predicted l1 error is above a half: {named}"
+        f"{more}. What is shown of them is mostly noise."
+    )
+
+
+def number(quantity: Quantity, digits: int) -> str:
+    """The value of a quantity; "unknown" where it could be anything."""
+    return f"{quantity.value:.{digits}f}" if quantity.is_known else "unknown"
+
+
+def warned_of_too_little(call: Callable[P, R]) -> Callable[P, R]:
+    """Warn once of a release with too little to say, when it is made, paid for and stored."""
+
+    @functools.wraps(call)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        made = call(*args, **kwargs)
+        said = too_little(made)
+        if said is not None:
+            warnings.warn(said, AccuracyWarning, stacklevel=2)
+        return made
+
+    return run
+
+
+def _all(number: int) -> str:
+    return "the one probability" if number == 1 else f"all {number:,} probabilities together"
