@@ -180,6 +180,21 @@ def test_users_at_the_centre_whose_norm_cancels_keep_the_radius(norm, bits):
         assert upper >= exact if norm == "l1" else upper**2 >= exact
 
 
+def test_a_narrow_level_far_out_keeps_its_width_where_quotients_cancel():
+    """h = 2^20 (1, 1): 25 h is longer than the width, by 0.009. R_2/d - R_1/d in doubles is 25 nevertheless."""
+    low, high = 733930165228166, 733930202300926
+    square, zeros = 2 * 4**20, np.zeros(2, dtype=np.int64)
+    assert 25**2 * square > (high - low) ** 2
+    with DuckEngine.embedded() as engine:
+        near = distances(counts_of(engine, {1: {0: 1, 1: 1}}, 2), Centre(zeros, zeros + 1, 20), "l2")
+        d = engine.fetch(near.table, "testing")["distance"][0].as_py()
+        assert d**2 > square
+        assert float(high) / d - float(low) / d >= 25  # the attack: this by itself would exceed the width
+        _, level = near.levels([low, high], 1)
+    assert level.total_weight == 24 * 2
+    assert length(level.vector(), "l2") <= (high - low) ** 2
+
+
 def test_the_limits_of_size_hold_for_the_constants_as_they_are():
     """The table at the end of docs/proofs/bounded-sums.md, recomputed: nothing leaves 64 bits below 2^33 users."""
     people = 2**33 - 1

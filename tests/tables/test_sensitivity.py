@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -248,6 +249,17 @@ def test_every_level_keeps_its_width_under_cancellation(counts, bits, radii, row
         levels = reference.levels_of_user(cell, rows, centre, norm, radii, row_cap, 2**unit_bits, mass_scale)
         for level, width in zip(levels, widths(radii), strict=True):
             assert length(level, norm) <= (width if norm == "l1" else width**2)
+
+
+@IN_PYTHON
+@given(huge_rows, centres, mass_scales)
+def test_distances_make_up_for_more_rounding_than_there_is(counts, centre, mass_scale):
+    """d_u >= ||(g(u), B m_u)|| (1 + 5 2^-53), in exact arithmetic."""
+    cell, rows = {j: n for j, n in enumerate(counts) if n}, sum(counts)
+    exact, above = reference.extended(cell, rows, centre, mass_scale), 1 + 5 * Fraction(1, 2**53)
+    for norm, power in (("l1", 1), ("l2", 2)):
+        found = Fraction(reference.distance(cell, rows, centre, norm, mass_scale))
+        assert found**power >= length(exact, norm) * above**power
 
 
 @IN_PYTHON
