@@ -92,13 +92,17 @@ def unpaid_centre(counts: Counts, spending: Spending, _: Request) -> Estimate:
 def levelled(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """As `centred`, split over several radii, with the mass beside it: each level has noise for its own width."""
     measured = _measured(counts, np.full(counts.items, 1 / counts.items))
-    return _level_by_level(spending, measured.levels(RADII, 1, UNIT, MASS))
+    levels = measured.levels(RADII, 1, UNIT, MASS)
+    measured.drop()
+    return _level_by_level(spending, levels)
 
 
 def nested_levels(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """As `levelled`, but weights are R_j / d: a level has all that is within its radius, and noise for its width."""
     measured = _measured(counts, np.full(counts.items, 1 / counts.items))
-    return _level_by_level(spending, [measured.levels([radius], 1, UNIT, MASS)[0] for radius in RADII])
+    levels = [measured.levels([radius], 1, UNIT, MASS)[0] for radius in RADII]
+    measured.drop()
+    return _level_by_level(spending, levels)
 
 
 def concentration(counts: Counts, spending: Spending, _: Request) -> Estimate:

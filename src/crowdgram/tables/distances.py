@@ -122,15 +122,13 @@ class CentredSum:
 class Distances:
     """How far each user is from a centre in `norm`, in the engine as (user, rows, distance). Private.
 
-    distance >= ||g(u)|| (1 + 5 2^-53): an upper bound that makes up for all rounding. kept: whether the table was made
-    for this measurement and stays in the engine until it is dropped.
+    distance >= ||g(u)|| (1 + 5 2^-53): an upper bound that makes up for all rounding.
     """
 
     counts: Counts
     centre: Centre
     norm: Norm
     table: ir.Table
-    kept: bool
 
     def histogram(self, edges: Sequence[float], row_cap: int, unit: int = UNIT) -> Integers:
         """How many users have W_u distance in (edges[j-1], edges[j]], with the unclipped weight W_u = floor(unit /
@@ -188,29 +186,27 @@ class Distances:
         return (self.table.distance * self.table.distance + mass * mass).sqrt() * (1.0 + 2.0**-49)
 
     def drop(self) -> None:
-        """Free the engine's table, if this measurement kept one."""
-        if self.kept:
-            self.counts.engine.drop(self.table)
+        """Free the engine's table."""
+        self.counts.engine.drop(self.table)
 
 
 def distances(counts: Counts, centre: Centre, norm: Norm = "l2") -> Distances:
     """Measure every user against `centre`. One pass over the counts; none in l2 if the centre is even."""
     if len(centre.coordinates) != counts.items:
         raise InvalidArgument(f"centre has {len(centre.coordinates)} coordinates, the domain {counts.items} items.")
-    if norm == "l2" and centre.is_even:
-        return Distances(counts, centre, norm, _l2(_even_terms(counts, centre), centre), kept=False)
-    table = _l2(_terms(counts, centre), centre) if norm == "l2" else _l1(counts, centre)
+    table = _l2(counts, centre) if norm == "l2" else _l1(counts, centre)
     kept = counts.engine.keep(table, "measuring users against the centre")
-    return Distances(counts, centre, norm, kept, kept=True)
+    return Distances(counts, centre, norm, kept)
 
 
-def _l2(terms: ir.Table, centre: Centre) -> ir.Table:
+def _l2(counts: Counts, centre: Centre) -> ir.Table:
     """||g(u)||_2 = sqrt(4^b A_u - 2^(b+1) m_u E_u + m_u^2 K), from above.
 
-    A_u = sum_i s_i^2 N_i^2 and E_u = sum_i s_i^2 C_i N_i are the 64-bit integers `a` and `e` of `terms`, so that no
-    order of summation can matter, and K is public. The rest is a fixed sequence of correctly rounded double
-    operations; 2^-48 of the terms' magnitude is added, several times what they can lose.
+    A_u = sum_i s_i^2 N_i^2 and E_u = sum_i s_i^2 C_i N_i are summed in 64-bit integers, so that their order cannot
+    matter, and K is public. The rest is a fixed sequence of correctly rounded double operations; 2^-48 of the terms'
+    magnitude is added, several times what they can lose.
     """
+    terms = _even_terms(counts, centre) if centre.is_even else _terms(counts, centre)
     rows, bits = terms.rows.cast("float64"), centre.bits
     first = terms.a.cast("float64") * float(4**bits)
     second = (rows * terms.e.cast("float64")) * float(2 ** (bits + 1))
@@ -220,7 +216,7 @@ def _l2(terms: ir.Table, centre: Centre) -> ir.Table:
 
 
 def _terms(counts: Counts, centre: Centre) -> ir.Table:
-    """(user, rows, a, e) by a pass over the cells."""
+    """(user, rows, A_u, E_u), by a pass over the cells."""
     squares = centre.stretches**2
     joined = _beside(counts, {"s": squares, "c": squares * centre.coordinates})
     return joined.group_by("user").agg(
