@@ -9,6 +9,7 @@ it was made for.
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +18,18 @@ from scipy import stats
 
 from crowdgram.audit.twins import FLOAT_CAP, MECHANISM_TWINS
 from crowdgram.errors import EngineFailure
-from crowdgram.mechanisms.profile import HISTOGRAM_UNIT
+from crowdgram.mechanisms.looks import HISTOGRAM_UNIT
 from crowdgram.privacy.noise import MAX_SCALE, add_discrete_gaussian, add_discrete_laplace
 from crowdgram.tables import (
     MAX_BITS,
+    MAX_MASS_SCALE,
     MAX_RADIUS,
     MAX_STRETCH,
     ROW_LIMIT,
     UNIT,
     Centre,
     Counts,
+    concentration_sum,
     distances,
     known_counts,
     l1_sum,
@@ -35,7 +38,9 @@ from crowdgram.tables import (
 from crowdgram.tables.engine import DuckEngine, engine_for
 from crowdgram.tables.sums import weighted_totals
 
-FLOAT_PAIR = MECHANISM_TWINS[-1].pairs[0]
+FLOAT_PAIR = next(twin.pairs[0] for twin in MECHANISM_TWINS if twin.broken.name == "float-sum")
+RADII = [1, 2, 3, 2**35 + 1, MAX_RADIUS - 1, MAX_RADIUS]
+WIDTHS = [high - low for low, high in pairwise([0, *RADII])]
 SIZES = [2**31 - 1, 2**31, 2**31 + 1, 2**53 - 1, 2**53 + 1, 2**61 + 7]
 
 
@@ -81,7 +86,8 @@ def test_the_order_of_rows_moves_a_float_sum_and_not_ours():
                 (
                     tuple(l1_sum(counts, 100).tolist()),
                     tuple(sampled_sum(counts, "salt", 100).tolist()),
-                    tuple(near.sum(2**40, 10).totals.tolist()),
+                    *(tuple(level.totals.tolist()) for level in near.levels([2**38, 2**40], 10, UNIT, 2**20)),
+                    tuple(concentration_sum(counts, 100).tolist()),
                     tuple(near.histogram([1e9, 1e12, 1e15], 10).tolist()),
                 )
             )
@@ -118,11 +124,19 @@ def test_huge_counts_keep_the_bound(size):
             assert 0.99 * UNIT < change.sum() <= UNIT
             sampled = sampled_sum(with_user, "salt", cap) - sampled_sum(without, "salt", cap)
             assert np.abs(sampled).sum() <= UNIT
+            concentrated = concentration_sum(with_user, cap) - concentration_sum(without, cap)
+            assert concentrated.min() >= 0
+            assert 0.99 * UNIT < concentrated.sum() <= UNIT
         centre = Centre(np.array([2**23, 2**23]), np.array([1, MAX_STRETCH]), MAX_BITS)
         for norm in ("l1", "l2"):
-            radius = MAX_RADIUS
-            a, b = (distances(counts, centre, norm).sum(radius, 1).vector() for counts in (with_user, without))
-            assert length([x - y for x, y in zip(a, b, strict=True)], norm) <= radius ** (1 if norm == "l1" else 2)
+            for mass_scale in (0, MAX_MASS_SCALE):
+                sums = [
+                    distances(counts, centre, norm).levels(RADII, 1, UNIT, mass_scale)
+                    for counts in (with_user, without)
+                ]
+                for a, b, width in zip(*sums, WIDTHS, strict=True):
+                    change = [x - y for x, y in zip(a.vector(), b.vector(), strict=True)]
+                    assert length(change, norm) <= (width if norm == "l1" else width**2)
 
 
 def length(vector, norm):
@@ -156,14 +170,29 @@ def test_users_at_the_centre_whose_norm_cancels_keep_the_radius(norm, bits):
         alone = [counts_of(engine, {user: users[user]}, items) for user in (3, 4, 9)]
         for counts in alone:
             near = distances(counts, centre, norm)
-            for radius in (1, 2**35 + 1, MAX_RADIUS):
-                moved = length(near.sum(radius, 1).vector(), norm)
-                assert moved <= (radius if norm == "l1" else radius**2)
+            for mass_scale in (0, 1, MAX_MASS_SCALE):
+                for level, width in zip(near.levels(RADII, 1, UNIT, mass_scale), WIDTHS, strict=True):
+                    assert length(level.vector(), norm) <= (width if norm == "l1" else width**2)
     for user, rows in users.items():
         m, C, s = sum(rows.values()), centre.coordinates.tolist(), centre.stretches.tolist()
         exact = length([s[j] * (2**bits * rows.get(j, 0) - m * C[j]) for j in range(items)], norm)
         upper = Fraction(found[user])
         assert upper >= exact if norm == "l1" else upper**2 >= exact
+
+
+def test_a_narrow_level_far_out_keeps_its_width_where_quotients_cancel():
+    """h = 2^20 (1, 1): 25 h is longer than the width, by 0.009. R_2/d - R_1/d in doubles is 25 nevertheless."""
+    low, high = 733930165228166, 733930202300926
+    square, zeros = 2 * 4**20, np.zeros(2, dtype=np.int64)
+    assert 25**2 * square > (high - low) ** 2
+    with DuckEngine.embedded() as engine:
+        near = distances(counts_of(engine, {1: {0: 1, 1: 1}}, 2), Centre(zeros, zeros + 1, 20), "l2")
+        d = engine.fetch(near.table, "testing")["distance"][0].as_py()
+        assert d**2 > square
+        assert float(high) / d - float(low) / d >= 25  # the attack: this by itself would exceed the width
+        _, level = near.levels([low, high], 1)
+    assert level.total_weight == 24 * 2
+    assert length(level.vector(), "l2") <= (high - low) ** 2
 
 
 def test_the_limits_of_size_hold_for_the_constants_as_they_are():
@@ -178,6 +207,9 @@ def test_the_limits_of_size_hold_for_the_constants_as_they_are():
     assert scale**2 * coordinate * ROW_LIMIT < top
     assert scale * 2 * ROW_LIMIT * coordinate * 2 < top  # l1: |2^b N - m C| + m C for each item, and their sum
     assert MAX_RADIUS < 2**53  # an exact double
+    assert MAX_MASS_SCALE * ROW_LIMIT <= 2**53  # so is a user's mass, times its scale
+    assert scale * coordinate == MAX_MASS_SCALE
+    assert ROW_LIMIT**2 < 2**53  # concentration_sum: squares are exact doubles, before they are divided
     assert UNIT * (people + 1) == top
 
 
@@ -186,10 +218,14 @@ def overflowing(engine):
     counts = Counts(engine, engine.upload(cells_of({u: {0: 2**20} for u in range(4)}), "testing"), None, 1)
     users = pa.array(range(4), pa.int64())
     for bits in (40, 41, 62):
-        weights = pa.table({"user": users, "weight": pa.array([2**bits] * 4, pa.int64())})
+        columns = {"small": [1] * 4, "weight": [2**bits] * 4}
+        weights = pa.table({"user": users, **{name: pa.array(each, pa.int64()) for name, each in columns.items()}})
         yield (
             bits,
-            lambda weights=weights: weighted_totals(counts, engine.upload(weights, "testing"), "summing").tolist(),
+            lambda weights=weights: [
+                totals.tolist()
+                for totals in weighted_totals(counts, engine.upload(weights, "testing"), ["small", "weight"], "summing")
+            ],
         )
 
 
@@ -197,7 +233,7 @@ def test_a_sum_that_overflows_is_an_error_on_duckdb():
     with DuckEngine.embedded() as engine:
         for bits, total in overflowing(engine):
             if bits == 40:
-                assert total() == [2**62]
+                assert total() == [[2**22], [2**62]]
             else:
                 with pytest.raises(EngineFailure):
                     total()
@@ -214,7 +250,7 @@ def test_spark_keeps_the_bounds_and_does_not_wrap_even_if_the_session_would(spar
         with engine_for(ibis.pyspark.connect(spark)) as engine:
             for bits, total in overflowing(engine):
                 if bits == 40:
-                    assert total() == [2**62]
+                    assert total() == [[2**22], [2**62]]
                 else:
                     with pytest.raises(EngineFailure):
                         total()

@@ -54,38 +54,70 @@ def sampled_sum(counts, salt, row_cap):
     return totals
 
 
-def distance(cell, rows, centre, norm):
-    """The double that the engines compute, operation by operation."""
+def concentration(squares, rows, row_cap):
+    """The two numbers of one user."""
+    longest, within = float(max(rows, row_cap)), float(min(rows, row_cap))
+    one = math.floor(float(squares) / (longest * longest) * float(UNIT))
+    total = math.floor(within * within / float(row_cap**2) * float(UNIT))
+    return one, total - one
+
+
+def concentration_sum(counts, row_cap):
+    sums = [0, 0]
+    for user, cell in counts.cells.items():
+        parts = concentration(sum(n * n for n in cell.values()), counts.rows[user], row_cap)
+        sums = [total + part for total, part in zip(sums, parts, strict=True)]
+    return sums
+
+
+def distance(cell, rows, centre, norm, mass_scale=0):
+    """The double that the engines compute, operation by operation; the norm of (g(u), B m_u) from above."""
     C, s, b = centre.coordinates.tolist(), centre.stretches.tolist(), centre.bits
+    mass = float(rows) * float(mass_scale)
     if norm == "l1":
         length = sum(s[j] * abs(2**b * cell.get(j, 0) - rows * C[j]) for j in range(len(C)))
-        return float(max(length, 1)) * (1.0 + 2.0**-48 if centre.is_origin else 1.0) * (1.0 + 2.0**-50)
+        own = float(max(length, 1)) * (1.0 + 2.0**-50)
+        return (own + mass) * (1.0 + 2.0**-49) if mass_scale else own
     A = sum(s[j] ** 2 * n * n for j, n in cell.items())
-    if centre.is_origin:
-        upper = float(A) * (1.0 + 2.0**-48)
-    else:
-        B = sum(s[j] ** 2 * C[j] * n for j, n in cell.items())
-        K = sum(s[j] ** 2 * C[j] ** 2 for j in range(len(C)))
-        k_above = float(K) if int(float(K)) >= K else math.nextafter(float(K), math.inf)
-        first, second = float(A) * float(4**b), (float(rows) * float(B)) * float(2 ** (b + 1))
-        ends = first + (float(rows) * float(rows)) * k_above
-        upper = (ends - second) + (ends + second) * 2.0**-48
-    return math.sqrt(upper) * (1.0 + 2.0**-50)
+    E = sum(s[j] ** 2 * C[j] * n for j, n in cell.items())
+    K = sum(s[j] ** 2 * C[j] ** 2 for j in range(len(C)))
+    k_above = float(K) if int(float(K)) >= K else math.nextafter(float(K), math.inf)
+    first, second = float(A) * float(4**b), (float(rows) * float(E)) * float(2 ** (b + 1))
+    ends = first + (float(rows) * float(rows)) * k_above
+    own = math.sqrt((ends - second) + (ends + second) * 2.0**-48) * (1.0 + 2.0**-50)
+    return math.sqrt(own * own + mass * mass) * (1.0 + 2.0**-49) if mass_scale else own
 
 
-def contribution(cell, rows, centre, norm, radius, row_cap, unit=UNIT):
-    """v(u), as an exact integer vector."""
-    weight = math.floor(min(float(unit // max(rows, row_cap)), float(radius) / distance(cell, rows, centre, norm)))
+def extended(cell, rows, centre, mass_scale):
+    """(g(u), B m_u), exactly."""
     C, s, b = centre.coordinates.tolist(), centre.stretches.tolist(), centre.bits
-    return [weight * s[j] * (2**b * cell.get(j, 0) - rows * C[j]) for j in range(len(C))]
+    return [s[j] * (2**b * cell.get(j, 0) - rows * C[j]) for j in range(len(C))] + [mass_scale * rows]
 
 
-def centred_sum(counts, centre, norm, radius, row_cap, unit=UNIT):
-    totals = [0] * counts.items
+def level_weights(cell, rows, centre, norm, radii, row_cap, unit=UNIT, mass_scale=0):
+    """W_uj for each level."""
+    base, d = float(unit // max(rows, row_cap)), distance(cell, rows, centre, norm, mass_scale)
+    weights, low = [], 0
+    for high in radii:
+        reached = min(base, float(high) / d) - float(low) / d
+        weights.append(math.floor(max(min(reached, float(high - low) / d), 0.0)))
+        low = high
+    return weights
+
+
+def levels_of_user(cell, rows, centre, norm, radii, row_cap, unit=UNIT, mass_scale=0):
+    """v_j(u) for each level, as exact integer vectors."""
+    vector = extended(cell, rows, centre, mass_scale)
+    weights = level_weights(cell, rows, centre, norm, radii, row_cap, unit, mass_scale)
+    return [[weight * x for x in vector] for weight in weights]
+
+
+def levels(counts, centre, norm, radii, row_cap, unit=UNIT, mass_scale=0):
+    sums = [[0] * (counts.items + 1) for _ in radii]
     for user, cell in counts.cells.items():
-        for j, x in enumerate(contribution(cell, counts.rows[user], centre, norm, radius, row_cap, unit)):
-            totals[j] += x
-    return totals
+        own = levels_of_user(cell, counts.rows[user], centre, norm, radii, row_cap, unit, mass_scale)
+        sums = [[a + b for a, b in zip(*pair, strict=True)] for pair in zip(sums, own, strict=True)]
+    return sums
 
 
 def histogram(values, edges):
@@ -99,9 +131,9 @@ def rows_histogram(counts, edges):
     return histogram(counts.rows.values(), edges)
 
 
-def distance_histogram(counts, centre, norm, edges, row_cap):
+def distance_histogram(counts, centre, norm, edges, row_cap, unit=UNIT):
     values = [
-        float(UNIT // max(counts.rows[u], row_cap)) * distance(cell, counts.rows[u], centre, norm)
+        float(unit // max(counts.rows[u], row_cap)) * distance(cell, counts.rows[u], centre, norm)
         for u, cell in counts.cells.items()
     ]
     return histogram(values, edges)

@@ -11,9 +11,13 @@ import pytest
 
 from crowdgram.tables import (
     MAX_BITS,
+    MAX_MASS_SCALE,
+    MAX_RADIUS,
     MAX_STRETCH,
+    UNIT,
     Centre,
     Domain,
+    concentration_sum,
     count_rows,
     distances,
     held_items,
@@ -25,7 +29,6 @@ from crowdgram.tables import (
     read_joint_domain,
     rows_histogram,
     sampled_sum,
-    sums,
     tally,
     tally_rows,
 )
@@ -120,12 +123,31 @@ def centre_for(items, bits=16):
     return Centre(coordinates, np.arange(items, dtype=np.int64) % 7 + 1, bits)
 
 
+def centres_for(items):
+    """The origin, an uneven centre, the uniform one with the finest scales, and one that rounds to zero."""
+    ones = np.ones(items, dtype=np.int64)
+    uniform = Centre(ones * round(2**MAX_BITS / items), ones * 4, MAX_BITS)
+    return Centre.origin(items), centre_for(items), uniform, Centre(0 * ones, ones, 9)
+
+
+LEVELS = [
+    ([12345], 3, 2**20, 0),
+    ([2**40, 2**42, 2**44, 2**44 + 1], 1, 2**30, 0),
+    ([1, 2, 3], 1, 2**30, 1),
+    ([2**30, 2**36, MAX_RADIUS - 1, MAX_RADIUS], 1000, 2**28, 3 * 2**20 + 1),
+    ([2**45, MAX_RADIUS], 1, 2**30, MAX_MASS_SCALE),
+]
+"""Radii, row cap, unit and the scale of the mass."""
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
 def test_every_sum_is_the_reference_integer_for_integer(counted, case):
     rows, domain = case()
     counts, expected = counted(rows, domain), reference.ReferenceCounts(rows, domain)
     for cap in (1, 3, 1000):
         assert l1_sum(counts, cap).tolist() == reference.l1_sum(expected, cap)
+    for cap in (1, 3, 1000, counts_module.ROW_LIMIT):
+        assert concentration_sum(counts, cap).tolist() == reference.concentration_sum(expected, cap)
     assert rows_histogram(counts, EDGES).tolist() == reference.rows_histogram(expected, EDGES)
     for cap in (1, 4):
         assert sampled_sum(counts, "salt", cap).tolist() == reference.sampled_sum(expected, "salt", cap)
@@ -134,14 +156,15 @@ def test_every_sum_is_the_reference_integer_for_integer(counted, case):
         pairs = zip(zip(found.idx.tolist(), found.times.tolist(), strict=True), found.users.tolist(), strict=True)
         assert dict(pairs) == reference.tally(expected, rows_per_user, "salt")
         assert found.takers == sum(rows >= rows_per_user for rows in expected.rows.values())
-    for centre, norm in product((Centre.origin(len(domain)), centre_for(len(domain))), ("l1", "l2")):
+    for centre, norm in product(centres_for(len(domain)), ("l1", "l2")):
         measured = distances(counts, centre, norm)
-        for radius, cap, unit in ((12345, 3, 2**20), (2**44, 1, 2**30)):
-            found = measured.sum(radius, cap, unit).vector()
-            assert found == reference.centred_sum(expected, centre, norm, radius, cap, unit)
+        for radii, cap, unit, mass_scale in LEVELS:
+            found = [level.vector() for level in measured.levels(radii, cap, unit, mass_scale)]
+            assert found == reference.levels(expected, centre, norm, radii, cap, unit, mass_scale)
         edges = [2.0**j for j in range(10, 60, 3)]
-        found = measured.histogram(edges, 2).tolist()
-        assert found == reference.distance_histogram(expected, centre, norm, edges, 2)
+        for unit in (2**14, 2**30):
+            found = measured.histogram(edges, 2, unit).tolist()
+            assert found == reference.distance_histogram(expected, centre, norm, edges, 2, unit)
         measured.drop()
 
 
@@ -391,7 +414,47 @@ def test_partitions_and_row_order_cannot_matter(counted):
     for one, other in zip(*(vars(tally(counts, 3, "s")).values() for counts in (forward, backward)), strict=True):
         assert np.array_equal(one, other)
     one, other = distances(forward, centre), distances(backward, centre)
-    assert one.sum(99, 2).vector() == other.sum(99, 2).vector()
+    for levels in zip(*(near.levels([99, 2**40], 2, UNIT, 7) for near in (one, other)), strict=True):
+        assert levels[0].vector() == levels[1].vector()
+    assert concentration_sum(forward, 4).tolist() == concentration_sum(backward, 4).tolist()
+
+
+@pytest.mark.parametrize("case", [skewed, one_huge_user, empty], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("stretch", [1, MAX_STRETCH])
+def test_an_even_centre_is_measured_without_a_pass_and_the_same_to_the_last_bit(counted, monkeypatch, case, stretch):
+    """Distances from what is known of users, against those of a pass over the cells."""
+    rows, domain = case()
+    counts, ones = counted(rows, domain), np.ones(len(domain), dtype=np.int64)
+    engine, placed = counts.engine, []
+    upload = engine.upload
+    monkeypatch.setattr(engine, "upload", lambda table, stage: placed.append(stage) or upload(table, stage))
+    for coordinate, bits in ((0, 0), (0, MAX_BITS), (round(2**7 / len(domain)), 7), (2**MAX_BITS // 12, MAX_BITS)):
+        centre = Centre(ones * coordinate, ones * stretch, bits)
+        with monkeypatch.context() as without:
+            without.setattr(Centre, "is_even", False)
+            passed = distances(counts, centre)
+        assert placed == ["placing the centre"]
+        cheap = distances(counts, centre)
+        assert placed == ["placing the centre"]  # and not again: there is nothing to place beside the cells
+        placed.clear()
+        one, other = (
+            dict(zip(found["user"], zip(found["rows"], found["distance"], strict=True), strict=True))
+            for found in (engine.fetch(each.table, "testing").to_pydict() for each in (passed, cheap))
+        )
+        assert one == other
+        sums = [[level.vector() for level in each.levels([2**20, 2**40], 3, UNIT, 5)] for each in (passed, cheap)]
+        assert sums[0] == sums[1]
+        for each in (passed, cheap):
+            each.drop()
+    assert sum(rows_histogram(counts, EDGES)) == len(one)  # the users' own table is still there
+
+
+def test_only_equal_coordinates_and_stretches_are_even():
+    ones = np.ones(3, dtype=np.int64)
+    assert Centre.origin(3).is_even
+    assert Centre(ones * 5, ones * 7, 4).is_even
+    assert not Centre(ones * 5, np.array([7, 7, 8]), 4).is_even
+    assert not Centre(np.array([5, 4, 5]), ones * 7, 4).is_even
 
 
 def test_a_user_over_the_row_limit_is_divided_down(counted, monkeypatch):
@@ -419,8 +482,9 @@ def test_nothing_larger_than_the_domain_is_collected(counted, monkeypatch):
     l1_sum(counts, 1)
     sampled_sum(counts, "s", 2)
     rows_histogram(counts, EDGES)
-    distances(counts, centre_for(len(domain))).sum(99, 2)
-    assert len(sizes) == 4
+    concentration_sum(counts, 2)
+    distances(counts, centre_for(len(domain))).levels([99, 100, 1000], 2)
+    assert len(sizes) == 5  # all levels in one pass
     assert max(sizes) <= max(len(domain), len(EDGES))
 
 
@@ -429,5 +493,5 @@ def test_limits_keep_every_product_in_64_bits():
     largest_square, largest_centre = MAX_STRETCH**2, MAX_STRETCH**2 * 2**MAX_BITS
     assert largest_square * counts_module.ROW_LIMIT**2 < 2**63
     assert largest_centre * counts_module.ROW_LIMIT < 2**63
-    assert sums.UNIT * 2**33 <= 2**63
-    assert sums.UNIT * counts_module.ROW_LIMIT < 2**52  # exact where an engine divides in doubles
+    assert UNIT * 2**33 <= 2**63
+    assert UNIT * counts_module.ROW_LIMIT < 2**52  # exact where an engine divides in doubles

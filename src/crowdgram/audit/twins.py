@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from ..mechanisms import Estimate, Request
 from ..mechanisms.baselines import gaussian
 from ..privacy import Adjacency, ExponentialEvent, GaussianEvent, Guarantee, LaplaceEvent, Spending
 from ..privacy.accounting import gaussian_sigma
-from ..tables import UNIT, Centre, Counts, distances, l1_sum
+from ..tables import UNIT, Centre, CentredSum, Counts, Distances, concentration_sum, distances, l1_sum
 from .attack import Case
 from .lockstep import door
 from .pairs import Pair, Tables, pairs_for
@@ -24,7 +25,8 @@ __all__ = ["MECHANISM_TWINS", "Twin"]
 
 Integers = npt.NDArray[np.int64]
 BITS = 16
-RADIUS = UNIT << (BITS - 3)
+RADII = tuple(UNIT << shift for shift in (BITS - 5, BITS - 4, BITS - 3))
+MASS = 2**BITS // 8
 FLOAT_CAP = 4096
 
 
@@ -87,6 +89,32 @@ def unpaid_centre(counts: Counts, spending: Spending, _: Request) -> Estimate:
     return _around(counts, spending, sums / max(float(sums.sum()), 1.0), non_negative=False)
 
 
+def levelled(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """As `centred`, split over several radii, with the mass beside it: each level has noise for its own width."""
+    measured = _measured(counts, np.full(counts.items, 1 / counts.items))
+    levels = measured.levels(RADII, 1, UNIT, MASS)
+    measured.drop()
+    return _level_by_level(spending, levels)
+
+
+def nested_levels(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """As `levelled`, but weights are R_j / d: a level has all that is within its radius, and noise for its width."""
+    measured = _measured(counts, np.full(counts.items, 1 / counts.items))
+    levels = [measured.levels([radius], 1, UNIT, MASS)[0] for radius in RADII]
+    measured.drop()
+    return _level_by_level(spending, levels)
+
+
+def concentration(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """How concentrated users are: (a, t - a) of each, which sum to UNIT at most."""
+    return _plain(spending, concentration_sum(counts, 1))
+
+
+def overlapping_parts(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """As `concentration`, but (a, t) of each user, as if that were the same."""
+    return _plain(spending, np.cumsum(concentration_sum(counts, 1)))
+
+
 def commonest(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """The commonest item, by the exponential mechanism: P[i] proportional to exp(epsilon S_i / 2)."""
     epsilon = spending.guarantee.epsilon
@@ -122,14 +150,30 @@ def whole_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
 
 
 def _around(counts: Counts, spending: Spending, centre: npt.NDArray[np.float64], *, non_negative: bool) -> Estimate:
-    coordinates = np.floor(centre * 2**BITS).astype(np.int64)
-    against = Centre(coordinates, np.ones(counts.items, dtype=np.int64), BITS)
-    measured = distances(counts, against, "l2")
-    sums = measured.sum(RADIUS, 1)
+    measured = _measured(counts, centre)
+    radius = RADII[-1]
+    (sums,) = measured.levels([radius], 1)
     measured.drop()
-    mu = spending.remaining_mu(counts.items)
-    noisy, _ = spending.gaussian("deviations", sums.vector(), bound=RADIUS, mu=mu, non_negative=non_negative)
-    return _estimate(coordinates / 2**BITS + noisy / 2.0 ** (BITS + 40))
+    mu = spending.remaining_mu(counts.items + 1)
+    noisy, _ = spending.gaussian("deviations", sums.vector(), bound=radius, mu=mu, non_negative=non_negative)
+    return _estimate(measured.centre.coordinates / 2**BITS + noisy[:-1] / 2.0 ** (BITS + 40))
+
+
+def _measured(counts: Counts, centre: npt.NDArray[np.float64]) -> Distances:
+    coordinates = np.floor(centre * 2**BITS).astype(np.int64)
+    return distances(counts, Centre(coordinates, np.ones(counts.items, dtype=np.int64), BITS), "l2")
+
+
+def _level_by_level(spending: Spending, levels: Sequence[CentredSum]) -> Estimate:
+    """Gaussian noise on every level for its width, with equal parts of the budget."""
+    vectors = [level.vector() for level in levels]
+    mu = spending.remaining_mu(sum(len(vector) for vector in vectors)) * (1 - 1e-9) / len(vectors) ** 0.5
+    widths = [high - low for low, high in pairwise([0, *RADII])]
+    noisy = [
+        spending.gaussian(f"level {j}", vector, bound=width, mu=mu)[0]
+        for j, (vector, width) in enumerate(zip(vectors, widths, strict=True))
+    ]
+    return _estimate(np.sum(noisy, axis=0) / 2.0 ** (BITS + 40))
 
 
 def _plain(spending: Spending, sums: Integers) -> Estimate:
@@ -182,6 +226,18 @@ def _twins() -> tuple[Twin, ...]:
             "a centre that saw the data unpaid",
             Case("unpaid-centre", unpaid_centre, "users", usual),
             Case("centred", centred, "users", usual),
+            corner,
+        ),
+        Twin(
+            "levels that are wider than their noise is for",
+            Case("nested-levels", nested_levels, "users", usual),
+            Case("levelled", levelled, "users", usual),
+            corner,
+        ),
+        Twin(
+            "two parts of a user that overlap",
+            Case("overlapping-parts", overlapping_parts, "users", pure),
+            Case("concentration", concentration, "users", pure),
             corner,
         ),
         Twin(

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidArgument
-from ..mechanisms.histograms import visible
 from ..privacy import Adjacency, Spending, fresh_salt
 from ..privacy.accounting import gaussian_mu
 from ..tables import ROW_LIMIT, Counts, rows_histogram, tally
+from .histograms import visible
 from .regimes import Constants, Learned, learn
 from .selection import changed_symbols
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from .counts import ROW_LIMIT, Counts, count_rows, known_counts, listed_rows, tally_rows
 from .databases import Database, as_database, is_address
-from .distances import MAX_BITS, MAX_RADIUS, MAX_STRETCH, Centre, CentredSum, Distances, Norm, distances
+from .distances import (
+    MAX_BITS,
+    MAX_MASS_SCALE,
+    MAX_RADIUS,
+    MAX_STRETCH,
+    Centre,
+    CentredSum,
+    Distances,
+    Norm,
+    distances,
+)
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
 from .holdings import HeldItems, Holdings, held_items, holdings
 from .kinds import Value
@@ -16,6 +26,7 @@ from .tallies import Tallies, tally
 __all__ = [
     "GAIN",
     "MAX_BITS",
+    "MAX_MASS_SCALE",
     "MAX_RADIUS",
     "MAX_STRETCH",
     "ROW_LIMIT",

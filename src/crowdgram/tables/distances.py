@@ -27,7 +27,17 @@ from .sums import UNIT, base_weight, check_row_cap, user_histogram, weighted_tot
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["MAX_BITS", "MAX_RADIUS", "MAX_STRETCH", "Centre", "CentredSum", "Distances", "Norm", "distances"]
+__all__ = [
+    "MAX_BITS",
+    "MAX_MASS_SCALE",
+    "MAX_RADIUS",
+    "MAX_STRETCH",
+    "Centre",
+    "CentredSum",
+    "Distances",
+    "Norm",
+    "distances",
+]
 
 Integers = npt.NDArray[np.int64]
 Norm = Literal["l1", "l2"]
@@ -72,9 +82,9 @@ class Centre:
         return cls(np.zeros(items, dtype=np.int64), np.ones(items, dtype=np.int64), 0)
 
     @property
-    def is_origin(self) -> bool:
-        """Whether g(u) is N(u) itself. A centre that rounds to zero with bits > 0 is not: there g(u) = 2^b N(u)."""
-        return self.bits == 0 and not self.coordinates.any() and bool((self.stretches == 1).all())
+    def is_even(self) -> bool:
+        """Whether all items have the same coordinate and the same stretch, as the uniform distribution has."""
+        return all(bool((values == values[:1]).all()) for values in (self.coordinates, self.stretches))
 
     def square(self) -> int:
         """K = sum_i s_i^2 C_i^2, exactly."""
@@ -126,7 +136,7 @@ class Distances:
 
         Sensitivity: one entry of 1 moves when a user is added or removed, two when one is replaced.
         """
-        base = base_weight(self.table, row_cap, unit).cast("float64")
+        base = self._unclipped(row_cap, unit)
         return user_histogram(self.counts.engine, self.table, base * self.table.distance, edges)
 
     def levels(self, radii: Sequence[int], row_cap: int, unit: int = UNIT, mass_scale: int = 0) -> list[CentredSum]:
@@ -136,21 +146,20 @@ class Distances:
 
             W_uj = floor(min( min(w_u, R_j / d_u) - R_(j-1) / d_u,  (R_j - R_(j-1)) / d_u )), or 0 if that is negative
 
-        where: w_u = floor(unit / max(m_u, row_cap)); d_u is the norm of (g(u), B m_u), rounded up; B is `mass_scale`. All
-        levels of a user add up to its vector clipped at the last radius.
+        where: w_u = floor(unit / max(m_u, row_cap)); d_u is the norm of (g(u), B m_u), rounded up; B is `mass_scale`.
+        All levels of a user add up to the vector w_u (g(u), B m_u), clipped at the last radius; each is rounded down.
 
         Sensitivity: ||v_j(u)|| <= R_j - R_(j-1) exactly, in `norm`, by the second term alone: that much when a user is
         added or removed, twice that when one is replaced (in l2 sqrt(2) times if the centre is the origin: then the
         vectors are non-negative).
         """
-        check_row_cap(row_cap)
         if not radii or any(low >= high for low, high in pairwise([0, *radii])) or radii[-1] > MAX_RADIUS:
             raise InvalidArgument(
                 f"radii={list(radii)} need to increase within 1..2^50. Use a smaller unit or fewer bits."
             )
-        if not 1 <= unit <= UNIT or not 0 <= mass_scale <= MAX_MASS_SCALE:
-            raise InvalidArgument(f"unit={unit} needs to be in 1..2^30, mass_scale={mass_scale} in 0..2^33.")
-        base, distance = base_weight(self.table, row_cap, unit).cast("float64"), self._with_mass(mass_scale)
+        if not 0 <= mass_scale <= MAX_MASS_SCALE:
+            raise InvalidArgument(f"mass_scale={mass_scale} needs to be in 0..2^33.")
+        base, distance = self._unclipped(row_cap, unit), self._with_mass(mass_scale)
         weights = {}
         for j, (low, high) in enumerate(pairwise([0, *radii])):
             reached = ibis.least(base, _double(high) / distance) - _double(low) / distance
@@ -159,6 +168,13 @@ class Distances:
         weighted = self.table.select("user", **weights)
         totals = weighted_totals(self.counts, weighted, list(weights), "summing deviations")
         return [CentredSum(each, self.centre, mass_scale) for each in totals]
+
+    def _unclipped(self, row_cap: int, unit: int) -> Any:
+        """w_u = floor(unit / max(m_u, row_cap)), as a double."""
+        check_row_cap(row_cap)
+        if not 1 <= unit <= UNIT:
+            raise InvalidArgument(f"unit={unit} needs to be in 1..2^30.")
+        return base_weight(self.table, row_cap, unit).cast("float64")
 
     def _with_mass(self, mass_scale: int) -> Any:
         """The norm of (g(u), B m_u), from above by more than rounding can lose."""
@@ -170,52 +186,59 @@ class Distances:
         return (self.table.distance * self.table.distance + mass * mass).sqrt() * (1.0 + 2.0**-49)
 
     def drop(self) -> None:
-        """Free the engine's table, if this measurement kept one."""
-        if not self.centre.is_origin:
-            self.counts.engine.drop(self.table)
+        """Free the engine's table."""
+        self.counts.engine.drop(self.table)
 
 
 def distances(counts: Counts, centre: Centre, norm: Norm = "l2") -> Distances:
-    """Measure every user against `centre`. One pass over the counts; none for the origin."""
+    """Measure every user against `centre`. One pass over the counts; none in l2 if the centre is even."""
     if len(centre.coordinates) != counts.items:
         raise InvalidArgument(f"centre has {len(centre.coordinates)} coordinates, the domain {counts.items} items.")
-    if centre.is_origin:
-        users = counts.users
-        exact = users.squares if norm == "l2" else users.rows
-        upper: Any = exact.cast("float64") * (1.0 + 2.0**-48)
-        return Distances(counts, centre, norm, _table(users, upper, norm))
-    own, upper = _l2(counts, centre) if norm == "l2" else _l1(counts, centre)
-    kept = counts.engine.keep(_table(own, upper, norm), "measuring users against the centre")
+    table = _l2(counts, centre) if norm == "l2" else _l1(counts, centre)
+    kept = counts.engine.keep(table, "measuring users against the centre")
     return Distances(counts, centre, norm, kept)
 
 
-def _table(own: ir.Table, upper: Any, norm: Norm) -> ir.Table:
-    return own.select("user", "rows", distance=(upper.sqrt() if norm == "l2" else upper) * (1.0 + 2.0**-50))
-
-
-def _l2(counts: Counts, centre: Centre) -> tuple[ir.Table, Any]:
-    """||g(u)||_2^2 = 4^b A_u - 2^(b+1) m_u E_u + m_u^2 K, from above.
+def _l2(counts: Counts, centre: Centre) -> ir.Table:
+    """||g(u)||_2 = sqrt(4^b A_u - 2^(b+1) m_u E_u + m_u^2 K), from above.
 
     A_u = sum_i s_i^2 N_i^2 and E_u = sum_i s_i^2 C_i N_i are summed in 64-bit integers, so that their order cannot
     matter, and K is public. The rest is a fixed sequence of correctly rounded double operations; 2^-48 of the terms'
     magnitude is added, several times what they can lose.
     """
-    squares = centre.stretches**2
-    joined = _beside(counts, {"s": squares, "c": squares * centre.coordinates})
-    own = joined.group_by("user").agg(
-        rows=joined.n.sum().cast("int64"),
-        a=(joined.s * (joined.n * joined.n)).sum().cast("int64"),
-        b=(joined.c * joined.n).sum().cast("int64"),
-    )
-    rows, bits = own.rows.cast("float64"), centre.bits
-    first = own.a.cast("float64") * float(4**bits)
-    second = (rows * own.b.cast("float64")) * float(2 ** (bits + 1))
+    terms = _even_terms(counts, centre) if centre.is_even else _terms(counts, centre)
+    rows, bits = terms.rows.cast("float64"), centre.bits
+    first = terms.a.cast("float64") * float(4**bits)
+    second = (rows * terms.e.cast("float64")) * float(2 ** (bits + 1))
     third = (rows * rows) * _double_above(centre.square())
     ends = first + third
-    return own, (ends - second) + (ends + second) * 2.0**-48
+    return _table(terms, ((ends - second) + (ends + second) * 2.0**-48).sqrt())
 
 
-def _l1(counts: Counts, centre: Centre) -> tuple[ir.Table, Any]:
+def _terms(counts: Counts, centre: Centre) -> ir.Table:
+    """(user, rows, A_u, E_u), by a pass over the cells."""
+    squares = centre.stretches**2
+    joined = _beside(counts, {"s": squares, "c": squares * centre.coordinates})
+    return joined.group_by("user").agg(
+        rows=joined.n.sum().cast("int64"),
+        a=(joined.s * (joined.n * joined.n)).sum().cast("int64"),
+        e=(joined.c * joined.n).sum().cast("int64"),
+    )
+
+
+def _even_terms(counts: Counts, centre: Centre) -> ir.Table:
+    """The same integers where s_i = s and C_i = C: A_u = s^2 sum_i N_i^2 and E_u = s^2 C m_u."""
+    users = counts.users
+    square, coordinate = int(centre.stretches.max(initial=1)) ** 2, int(centre.coordinates.max(initial=0))
+    return users.select(
+        "user",
+        "rows",
+        a=users.squares * ibis.literal(square, "int64"),
+        e=users.rows * ibis.literal(square * coordinate, "int64"),
+    )
+
+
+def _l1(counts: Counts, centre: Centre) -> ir.Table:
     """||g(u)||_1 = m_u Q + sum over u's own items of s_i (|2^b N_i - m_u C_i| - m_u C_i), in 64-bit integers.
 
     Items that u does not have add s_i m_u C_i each; with Q = sum_i s_i C_i public they need not be enumerated.
@@ -228,8 +251,11 @@ def _l1(counts: Counts, centre: Centre) -> tuple[ir.Table, Any]:
     summed = cells.group_by("user").agg(rows=cells.rows.max(), stray=stray.sum().cast("int64"))
     # An integer, so 1 bounds all but 0 from below; a user at the centre adds nothing, whatever the weight.
     length = ibis.greatest(summed.rows * centre.length() + summed.stray, ibis.literal(1, "int64"))
-    own = summed.select("user", "rows", length=length)
-    return own, own.length.cast("float64")
+    return _table(summed, length.cast("float64"))
+
+
+def _table(own: ir.Table, norm: Any) -> ir.Table:
+    return own.select("user", "rows", distance=norm * (1.0 + 2.0**-50))
 
 
 def _beside(counts: Counts, columns: dict[str, Integers]) -> ir.Table:
