@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from crowdgram.mechanisms.profile import FINE_ROW_EDGES, RowBins
 
 import crowdgram
 from crowdgram.mechanisms import few as few_module
 from crowdgram.mechanisms import find_items, open_discovery, plan_opening, plan_release
 from crowdgram.mechanisms.few import FURTHEST, Look, find_few, look_at_sizes, weigh_rows
-from crowdgram.mechanisms.profile import FINE_ROW_EDGES, RowBins
 from crowdgram.mechanisms.request import Request
 from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent, noise
 from crowdgram.tables import UNIT, holdings, open_rows, tally_rows

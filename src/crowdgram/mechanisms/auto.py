@@ -2,8 +2,8 @@
 
 Laplace noise at a good contribution bound wins where items are few or users have few of them; rounds win where users
 agree with the crowd, or have many items. The predicted errors of both come from one model of the crowd: users by rows,
-how concentrated they are, and, where a centre could decide, the crowd's own distribution, each bought for a small part of
-epsilon.
+how concentrated they are, and, where a centre could decide, the crowd's own distribution, each bought for a small part
+of epsilon.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class _Concentration:
 class _Pilot:
     """What pilot queries told.
 
-    row_cap: rows of one user that count at most, 1 where users weigh the same. rows: users by rows, where they were asked
-    for. users: how many, with its standard deviation. centre: noisy capped counts, their bound and the standard deviation
-    of their noise.
+    row_cap: rows of one user that count at most, 1 where users weigh the same. rows: users by rows, where they were
+    asked for. users: how many, with its standard deviation. centre: noisy capped counts, their bound and the standard
+    deviation of their noise.
     """
 
     row_cap: int
@@ -254,8 +254,8 @@ def _measured(
     ]
     away = early / totals[0] - sums / totals[1]
     p = np.maximum(sums / totals[1], 0.1 / items)
-    noise = (early_deviation / totals[0]) ** 2 + (deviation / totals[1]) ** 2
-    noise = noise + p**2 * items * ((early_deviation / totals[0]) ** 2 + (deviation / totals[1]) ** 2)
+    one_noise = (early_deviation / totals[0]) ** 2 + (deviation / totals[1]) ** 2
+    noise = one_noise * (1 + items * p**2)  # the divisors' too
     form = np.sqrt(p * (1 - np.minimum(p, 0.99)))
     moved = float(crowds.weights @ (bias_of(crowds, cap) - bias_of(crowds, row_cap)))
     one = math.sqrt(math.pi / 2) * moved * form / float(form.sum())
@@ -293,8 +293,8 @@ def _plain_price(spending: Spending, pilot: _Pilot, items: int, *, settled: bool
 
 
 def _rounds_price(budget: Budget, pilot: _Pilot, removed: float, square: float, items: int) -> float:
-    """The predicted l1 error of rounds, where a centre takes `removed` off the mean square norm of users for their mass,
-    and scales fit a crowd of ||p||^2 = square.
+    """The predicted l1 error of rounds, where a centre takes `removed` off the mean square norm of users for their
+    mass, and scales fit a crowd of ||p||^2 = square.
 
     Scales divide the noise over items; for Zipf laws that is worth the factor (k ||p||^2)^-0.1.
     """

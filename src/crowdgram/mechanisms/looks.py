@@ -102,7 +102,8 @@ class Rows:
 
 
 def look_at_rows(histogram: Integers, spending: Spending, items: int) -> Rows:
-    """Buy users by rows, of whom `histogram` are in the bins of EDGES: one look, and a second where that is worth it."""
+    """Buy users by rows, of whom `histogram` are in the bins of EDGES: one look, and a second where that is worth
+    it."""
     epsilon = spending.guarantee.epsilon
     rows = Rows.of(_look(histogram, spending, FIRST.purpose, FIRST.part * epsilon))
     if rows.crowds is not None:
@@ -115,8 +116,8 @@ def look_at_rows(histogram: Integers, spending: Spending, items: int) -> Rows:
 
 
 def look_longer(rows: Rows, histogram: Integers, spending: Spending, noise: float, disagreement: float) -> Rows:
-    """Look again while knowing the crowd exactly would save more than the look costs the answer. Each look is as large as
-    all before it together. Only for a pure finish: these looks are not reserved.
+    """Look again while knowing the crowd exactly would save more than the look costs the answer. Each look is as large
+    as all before it together. Only for a pure finish: these looks are not reserved.
 
     noise: the l1 noise of the answer for an epsilon and a bound of 1.
     """

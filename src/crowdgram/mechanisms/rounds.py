@@ -1,9 +1,9 @@
 """Adaptive rounds: noise for what users differ by.
 
-Every round measures users against the estimate so far (the centre), splits how far each of them strays over a few radii,
-and sums each level with noise for its own width only. Users who agree with the crowd stray by about sqrt(m) where they
-have m rows and fill the lowest level: that is the saving. What the others add above it is seen, with its noise, instead
-of being lost; how levels differ says how far off an answer without the highest ones is (`shells`).
+Every round measures users against the estimate so far (the centre), splits how far each of them strays over a few
+radii, and sums each level with noise for its own width only. Users who agree with the crowd stray by about sqrt(m)
+where they have m rows and fill the lowest level: that is the saving. What the others add above it is seen, with its
+noise, instead of being lost; how levels differ says how far off an answer without the highest ones is (`shells`).
 
 Everything that a round is told (centre, scales, radii, shares) was released before it, with noise: see
 docs/proofs/adaptive.md. Masses are in rows where rows are counted, in users where users are; sizes are masses times
@@ -33,8 +33,9 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 EXPONENT: dict[Norm, float] = {"l2": 1 / 4, "l1": 1 / 5}
-"""Scales go with this power of an item's share. A third (in l1 a quarter) is best for users who draw from the crowd: noise
-is divided over items as their scatter is. But it makes whoever has a rare item an outlier, so a little less is taken.
+"""Scales go with this power of an item's share. A third (in l1 a quarter) is best for users who draw from the crowd:
+noise is divided over items as their scatter is. But it makes whoever has a rare item an outlier, so a little less is
+taken.
 """
 FINEST = 4
 """The scale of the most common items, in whole numbers: others are told apart by a quarter of it."""
@@ -55,8 +56,8 @@ UNSEEN = 4.0
 
 @dataclass(frozen=True)
 class Facts:
-    """What pilot queries told. row_cap: rows of one user that count at most; 1 where users weigh the same. rows: users by
-    rows, where rows are counted. users: how many, and its standard deviation.
+    """What pilot queries told. row_cap: rows of one user that count at most; 1 where users weigh the same. rows: users
+    by rows, where rows are counted. users: how many, and its standard deviation.
     """
 
     row_cap: int
@@ -123,20 +124,21 @@ def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None)
 
 
 def _look_share(budget: Budget, facts: Facts) -> float:
-    """The share of the budget for a look at distances, which shows one user in `look_detail` as a standard deviation."""
+    """The share of the budget for a look at distances, which shows one user in `look_detail` as a standard
+    deviation."""
     one = budget.deviation(1.0, non_negative=True) * TUNING.look_detail / max(facts.users, 1.0)
     return min(max(one**2 if budget.norm == "l2" else one, TUNING.look_least), TUNING.look_most)
 
 
 def _share(view: _View, budget: Budget, shrunk: Shrunk, number: int, most: int, *, chosen: bool) -> float:
-    """The share of the budget for a round. The first rounds make a centre and scales. While users are far from the centre
-    mostly because it is wrong, a round takes a part of what is left; then one takes all.
+    """The share of the budget for a round. The first rounds make a centre and scales. While users are far from the
+    centre mostly because it is wrong, a round takes a part of what is left; then one takes all.
     """
     power = 1.0 if budget.norm == "l2" else 0.5  # pure shares add up as they are, Gaussian ones in squares
     if number == most:
         return budget.left
     if number <= len(TUNING.first_rounds):
-        return float(TUNING.first_rounds[number - 1]) ** power
+        return math.pow(TUNING.first_rounds[number - 1], power)
     crowd = view.crowd
     assert crowd is not None
     error = (shrunk.variances if budget.norm == "l2" else shrunk.spreads) / view.scales ** (
@@ -230,7 +232,7 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
     full = UNIT / facts.row_cap * 2.0**placed.bits
     reach = facts.largest_mass * float(placed.stretches.max()) * math.sqrt(2) * HIGH
     steps = math.ceil(math.log2(reach / (LOW * float(placed.stretches.min()))) / TUNING.step)
-    edges = reach * 2.0 ** (TUNING.step * (np.arange(steps + 1) - steps))
+    edges: Floats = reach * np.exp2(TUNING.step * (np.arange(steps + 1) - steps))
     histogram = measured.histogram((edges * full).tolist(), facts.row_cap, UNIT)
     noisy = budget.noisy(
         f"round {number}: users by distance",

@@ -93,8 +93,8 @@ def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread
     """The bound R that minimises the expected  sqrt((noise R / D(R))^2 + (2 disagreement TV(R))^2).
 
     where: noise is the l1 noise, over all items, of a sum in which one user weighs 1; D(R) = sum_u mass_u min(1, R /
-    size_u); TV(R) as in the module's text. Squares, as an item's noise and its bias are independent. `spread`: how sizes
-    lie around masses, if they are not the same.
+    size_u); TV(R) as in the module's text. Squares, as an item's noise and its bias are independent. `spread`: how
+    sizes lie around masses, if they are not the same.
     """
     costs = _costs(crowds, noise, disagreement, spread)
     expected = costs.expected

@@ -2,10 +2,10 @@
 
 Clip every user's deviation at radii R_1 < R_2 < ...: what lies between two of them, over all users, is a *shell* with a
 mass D_l and a mean distribution q_l. The answer is sum_l D_l q_l / D. Rounds measure sums over neighbouring shells
-(*levels*), each with noise of its own; the outermost shells are never worth their noise. How wrong the answer is without
-them depends on how far q_l drifts with l. That is a random walk with two variances, learned from differences between
-measured levels, beside what users' own scatter explains. One covariance then gives the best linear unbiased estimate,
-its noise, its bias, and the radii that are best for the next round.
+(*levels*), each with noise of its own; the outermost shells are never worth their noise. How wrong the answer is
+without them depends on how far q_l drifts with l. That is a random walk with two variances, learned from differences
+between measured levels, beside what users' own scatter explains. One covariance then gives the best linear unbiased
+estimate, its noise, its bias, and the radii that are best for the next round.
 
 Everything here is post-processing of noisy values.
 """
@@ -37,7 +37,8 @@ FIRST_LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995)
 
 @dataclass(frozen=True)
 class Group:
-    """Items of one scale: how many; the mean square of their scale; means of f, f^2 and f max(f, 1/k), f their shares."""
+    """Items of one scale: how many; the mean square of their scale; means of f, f^2 and f max(f, 1/k), f their
+    shares."""
 
     members: npt.NDArray[np.int64]
     scale_square: float
@@ -68,7 +69,7 @@ class Shells:
         step = TUNING.step / 2  # half a bin
         start = quantile(0.1) * 2 ** (step / 2)
         octaves = max(math.log2(max(float(sizes[-1]), top) / start), 0.0)
-        radii = start * 2.0 ** (step * np.arange(math.ceil(octaves / step) + 1))
+        radii: Floats = start * np.exp2(step * np.arange(math.ceil(octaves / step) + 1))
         parts = np.diff(np.minimum(sizes[:, None], np.append(0.0, radii)), axis=1)
         mass = (users * masses / sizes) @ parts
         count = len(radii) if top else int((mass > 1e-7 * mass.sum()).sum())
@@ -111,8 +112,8 @@ class Drift:
         return likely
 
     def covariances(self, shells: Shells) -> list[Floats]:
-        """The covariances of the q_l, to be multiplied by f, f^2 and f max(f, 1/k) of an item: own scatter, and the mean
-        walk of either shape.
+        """The covariances of the q_l, to be multiplied by f, f^2 and f max(f, 1/k) of an item: own scatter, and the
+        mean walk of either shape.
         """
         low, high = shells.walks
         walks = []
@@ -180,8 +181,8 @@ def plan_levels(
 ) -> tuple[float, tuple[int, ...], Floats]:
     """The least predicted l1 error over all items, where the levels end that promise it, and their shares of the round.
 
-    `variance(x)`: of the noise on a sum of vectors of norm at most 1 with a share x of the round. Shares in proportion to
-    the widths of levels make all levels together as noisy as one sum clipped at the last radius.
+    `variance(x)`: of the noise on a sum of vectors of norm at most 1 with a share x of the round. Shares in proportion
+    to the widths of levels make all levels together as noisy as one sum clipped at the last radius.
     """
     count, stride = len(shells.radii), max(1, round(2 * TUNING.level_octaves / TUNING.step))
     best: tuple[float, tuple[int, ...], Floats] | None = None

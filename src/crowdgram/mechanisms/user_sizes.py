@@ -1,8 +1,8 @@
 """Users by size (rows, or distance from a centre): what a noisy histogram on a logarithmic scale says of them.
 
-Bins that stand out of the noise are smoothed: their users rise once and fall once. Beyond the last of them users are too
-few to be seen, but not nobody: a tail goes on from what is seen, as steeply as the noise beyond allows, and how steeply
-is uncertain. A reading is therefore a set of crowds with probabilities. Post-processing of noisy values.
+Bins that stand out of the noise are smoothed: their users rise once and fall once. Beyond the last of them users are
+too few to be seen, but not nobody: a tail goes on from what is seen, as steeply as the noise beyond allows, and how
+steeply is uncertain. A reading is therefore a set of crowds with probabilities. Post-processing of noisy values.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ LEAST = 0.3
 
 @dataclass(frozen=True)
 class Bins:
-    """A noisy histogram: `users[j]`, with noise of standard deviation `deviation`, are larger than edges[j-1] and at most
-    edges[j]. `laplace`: the noise is Laplace, not Gaussian.
+    """A noisy histogram: `users[j]`, with noise of standard deviation `deviation`, are larger than edges[j-1] and at
+    most edges[j]. `laplace`: the noise is Laplace, not Gaussian.
     """
 
     users: Floats
@@ -112,10 +112,10 @@ def _tails(
 ) -> tuple[Floats, Floats]:
     """Tails beyond the last bin that is seen, and their posterior: the crowd's own, and perhaps a few users beside it.
 
-    The crowd's own are A exp(-b x - c x^2) users an octave, x octaves from where they begin; b is log-normal by prior, c
-    anything from 0 (a power law) to a log-normal's. Four times in five a share of all users, too few to be seen, has rows
-    of another order (robots, shared accounts): half as many users with each octave. The likelihood is that of the last
-    octaves seen and of the noise beyond.
+    The crowd's own are A exp(-b x - c x^2) users an octave, x octaves from where they begin; b is log-normal by prior,
+    c anything from 0 (a power law) to a log-normal's. Four times in five a share of all users, too few to be seen, has
+    rows of another order (robots, shared accounts): half as many users with each octave. The likelihood is that of the
+    last octaves seen and of the noise beyond.
     """
     x = np.log2(sizes)
     top = int(np.argmax(shape / widths))
