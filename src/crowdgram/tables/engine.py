@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import ibis
 import pyarrow as pa
+import sqlglot
 
 from ..errors import CrowdgramError, EngineFailure
 from ..interrupts import noted
@@ -107,11 +108,20 @@ class Engine:
         return str(self.backend.name)
 
     def keep(self, table: ir.Table, stage: str) -> ir.Table:
-        """Compute `table` once and keep the result for later passes."""
+        """Compute `table` once and keep the result for later passes, its integers in the types that Ibis states.
+
+        Engines sum in wider types than Ibis believes, and Ibis leaves out a cast that it believes to change nothing.
+        """
         name = fresh_name()
         shielded(stage, lambda: self._create(name, table), self._stop)
         self._kept.append(name)
         return shielded(stage, lambda: self._table(name))
+
+    def exchange(self, table: ir.Table, users: ir.Table, rows: ir.Table, stage: str) -> ir.Table:
+        """A kept table with other `rows` for these users. All three are kept tables; the first is no longer valid."""
+        exchanged = self.keep(table.anti_join(users, "user").union(rows.select(*table.columns)), stage)
+        self.drop(table)
+        return exchanged
 
     def upload(self, table: pa.Table, stage: str) -> ir.Table:
         """Put a small public table (the domain, a centre) beside the private one."""
@@ -175,11 +185,20 @@ class Engine:
         self.backend._register_in_memory_tables(table)
         return str(self.backend.compile(table))
 
+    def _typed(self, table: ir.Table) -> str:
+        """The SQL of a table whose integers have the types of its schema, by casts that Ibis does not see."""
+        dialect, mapper = self.backend.dialect, self.backend.compiler.type_mapper
+        columns = []
+        for name, dtype in table.schema().items():
+            quoted = sqlglot.to_identifier(name, quoted=True).sql(dialect)
+            columns.append(f"CAST({quoted} AS {mapper.to_string(dtype)}) AS {quoted}" if dtype.is_integer() else quoted)
+        return f"SELECT {', '.join(columns)} FROM ({self._sql(table)}) AS kept"
+
     def _plan(self, table: ir.Table) -> None:
         self._sql(table)
 
     def _create(self, name: str, table: ir.Table) -> None:
-        self.backend.create_table(name, table, temp=True)
+        self.backend.raw_sql(f'CREATE TEMP TABLE "{name}" AS {self._typed(table)}')
 
     def _upload(self, name: str, table: pa.Table) -> None:
         self.backend.create_table(name, ibis.memtable(table), temp=True)
@@ -241,7 +260,19 @@ class DuckEngine(Engine):
 
     def _create(self, name: str, table: ir.Table) -> None:
         # Ibis would create, insert and rename; in one statement DuckDB is a fifth faster.
-        self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS {self._sql(table)}')
+        self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS {self._typed(table)}')
+
+    def exchange(self, table: ir.Table, users: ir.Table, rows: ir.Table, stage: str) -> ir.Table:
+        # In place: where there are no such users, which is nearly always, nothing is copied.
+        name, leaving, coming = (one.get_name() for one in (table, users, rows))
+        columns = ", ".join(f'"{column}"' for column in table.columns)
+
+        def act() -> None:
+            self.backend.con.execute(f'DELETE FROM "{name}" USING "{leaving}" AS u WHERE "{name}"."user" = u."user"')
+            self.backend.con.execute(f'INSERT INTO "{name}" SELECT {columns} FROM "{coming}"')
+
+        shielded(stage, act, self._stop)
+        return table
 
     def _plan(self, table: ir.Table) -> None:
         self.backend.con.execute(f"EXPLAIN {self._sql(table)}")
@@ -273,7 +304,7 @@ class SparkEngine(Engine):
         return _function("string")(text)  # a cast, which takes off a collation; Ibis would leave out its own
 
     def _create(self, name: str, table: ir.Table) -> None:
-        self._hold(name, self._session.sql(self._sql(table)))
+        self._hold(name, self._session.sql(self._typed(table)))
 
     def _plan(self, table: ir.Table) -> None:
         self._session.sql(self._sql(table))
