@@ -21,13 +21,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .domain import Domain
-from .engine import Engine
+from .engine import DuckEngine, Engine
 from .rows import COUNT_LIMIT, Rows
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["ROW_LIMIT", "Counts", "count_rows", "known_counts", "limited_counts", "listed_rows", "tally_rows"]
+__all__ = [
+    "ROW_LIMIT",
+    "Counts",
+    "count_rows",
+    "known_counts",
+    "limited_counts",
+    "listed_rows",
+    "summed_counts",
+    "tally_rows",
+]
 
 ROW_LIMIT = 2**20
 SUM_LIMIT = 2**51
@@ -93,15 +102,31 @@ def limited_counts(engine: Engine, cells: ir.Table, items: int) -> Counts:
     users = engine.keep(_per_user(cells), stage)
     over = users.filter(users.rows > ROW_LIMIT)
     heavy = engine.keep(over.select("user", divisor=(over.rows + (ROW_LIMIT - 1)) // ROW_LIMIT), stage)
-    joined = cells.inner_join(heavy, "user")
-    divided = joined.select("user", "idx", n=joined.n // joined.divisor)
-    limited = engine.keep(divided.filter(divided.n > 0), stage)
-    totals = engine.keep(_per_user(limited), stage)
-    cells = engine.exchange(cells, heavy, limited, stage)
-    users = engine.exchange(users, heavy, totals, stage)
-    for table in (heavy, limited, totals):
+    if isinstance(engine, DuckEngine):
+        # In place: if nobody is above the limit, as is usual, nothing is copied.
+        limited = engine.keep(_divided(cells.inner_join(heavy, "user")), stage)
+        totals = engine.keep(_per_user(limited), stage)
+        engine.exchange(cells, heavy, limited, stage)
+        engine.exchange(users, heavy, totals, stage)
+        used = [limited, totals]
+    else:
+        used = [users, cells]
+        cells = engine.keep(_divided(cells.left_join(heavy, "user")), stage)
+        users = engine.keep(_per_user(cells), stage)
+    for table in (heavy, *used):
         engine.drop(table)
     return Counts(engine, cells, users, items)
+
+
+def summed_counts(engine: Engine, cells: ir.Table, items: int) -> Counts:
+    """Add up each user's cells, where nobody has more than ROW_LIMIT rows."""
+    return Counts(engine, cells, engine.keep(_per_user(cells), "counting rows by user"), items)
+
+
+def _divided(joined: ir.Table) -> ir.Table:
+    n = ibis.ifelse(joined.divisor.isnull(), joined.n, joined.n // joined.divisor)
+    divided = joined.select("user", "idx", n=n)
+    return divided.filter(divided.n > 0)
 
 
 def _whole(rows: Rows) -> ir.Table:

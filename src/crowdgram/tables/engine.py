@@ -117,12 +117,6 @@ class Engine:
         self._kept.append(name)
         return shielded(stage, lambda: self._table(name))
 
-    def exchange(self, table: ir.Table, users: ir.Table, rows: ir.Table, stage: str) -> ir.Table:
-        """A kept table with other `rows` for these users. All three are kept tables; the first is no longer valid."""
-        exchanged = self.keep(table.anti_join(users, "user").union(rows.select(*table.columns)), stage)
-        self.drop(table)
-        return exchanged
-
     def upload(self, table: pa.Table, stage: str) -> ir.Table:
         """Put a small public table (the domain, a centre) beside the private one."""
         name = fresh_name()
@@ -262,8 +256,8 @@ class DuckEngine(Engine):
         # Ibis would create, insert and rename; in one statement DuckDB is a fifth faster.
         self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS {self._typed(table)}')
 
-    def exchange(self, table: ir.Table, users: ir.Table, rows: ir.Table, stage: str) -> ir.Table:
-        # In place: where there are no such users, which is nearly always, nothing is copied.
+    def exchange(self, table: ir.Table, users: ir.Table, rows: ir.Table, stage: str) -> None:
+        """Exchange the rows of these users in a kept table for others. All three are kept tables."""
         name, leaving, coming = (one.get_name() for one in (table, users, rows))
         columns = ", ".join(f'"{column}"' for column in table.columns)
 
@@ -272,7 +266,6 @@ class DuckEngine(Engine):
             self.backend.con.execute(f'INSERT INTO "{name}" SELECT {columns} FROM "{coming}"')
 
         shielded(stage, act, self._stop)
-        return table
 
     def _plan(self, table: ir.Table) -> None:
         self.backend.con.execute(f"EXPLAIN {self._sql(table)}")

@@ -13,7 +13,7 @@ import ibis
 import numpy as np
 import numpy.typing as npt
 
-from .counts import ROW_LIMIT, Counts, limited_counts
+from .counts import ROW_LIMIT, Counts, limited_counts, summed_counts
 from .engine import Engine
 from .rows import Rows
 from .sets import number_items, placed_items
@@ -113,7 +113,8 @@ def held_items(rows: Rows, salt: str, most: int) -> HeldItems:
     heavy = over.select("user", "rows", start=(hashed(salt, over.user) % over.rows).cast("int64"))
     light = whole.cells.anti_join(heavy, "user").select("user", "idx", "n")
     cells = engine.keep(light.union(_tickets(whole.cells, heavy, most)), "limiting items per user")
-    limited = limited_counts(engine, cells, items)
+    # Of at most m_u rows each user's tickets make at most m_u: nobody is above the limit.
+    limited = summed_counts(engine, cells, items)
     for table in (whole.cells, whole.users):
         engine.drop(table)
     return HeldItems(limited, places, keys, rows.item_types, most)
