@@ -14,6 +14,7 @@ rerouting what popular items do not need and for the bias by a first noisy round
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -84,8 +85,18 @@ class DiscoveryPlan:
     looks: bool = False
 
 
-def plan_discovery(guarantee: Guarantee, share: float | None, finish: Finish, *, looks: bool = False) -> DiscoveryPlan:
-    """Divide the budget between discovery and what follows it: "pure" events, "gaussian" ones, or "either"."""
+def plan_discovery(
+    guarantee: Guarantee,
+    share: float | None,
+    finish: Finish,
+    *,
+    looks: bool = False,
+    set_aside: Callable[[Spending], None] = lambda _: None,
+) -> DiscoveryPlan:
+    """Divide the budget between discovery and what follows it: "pure" events, "gaussian" ones, or "either".
+
+    `set_aside` reserves, beside the looks, all that is reserved before discovery draws noise.
+    """
     share = DEFAULT_SHARE if share is None else share
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0.001 <= share <= 0.999:
         raise InvalidArgument(
@@ -104,7 +115,15 @@ def plan_discovery(guarantee: Guarantee, share: float | None, finish: Finish, *,
         for_noise = replace(guarantee, delta=math.nextafter(guarantee.delta - pure_delta, 0.0))
     threshold = ThresholdEvent("threshold", threshold_delta)
     mu = math.sqrt(share) * remaining_mu(for_noise, [threshold], MOST_COORDINATES)
-    return DiscoveryPlan(float(share), mu, threshold_delta, pure_delta, looks)
+    plan = DiscoveryPlan(float(share), mu, threshold_delta, pure_delta, looks)
+    if looks:
+        # What is reserved counts as spent from the first round on: a large share has to leave it.
+        trial = Spending(for_noise)
+        open_discovery(trial, plan)
+        reserve_looks(trial)
+        set_aside(trial)
+        plan = replace(plan, mu=min(mu, trial.remaining_mu(MOST_COORDINATES)))
+    return plan
 
 
 def open_discovery(spending: Spending, plan: DiscoveryPlan) -> float:
@@ -144,6 +163,11 @@ def discover(rows: Rows, spending: Spending, plan: DiscoveryPlan, chance: float)
 
 def rehearse(spending: Spending, plan: DiscoveryPlan) -> None:
     """Spend what `discover` will, and set aside a look, without a table: to see beforehand what they leave."""
+    if plan.mu <= 0.0:
+        raise InvalidArgument(
+            f"epsilon={spending.guarantee.epsilon:g}, delta={spending.guarantee.delta:g} leaves nothing to find items "
+            "with. Give a larger epsilon or delta, or a public domain."
+        )
     open_discovery(spending, plan)
     if plan.looks:
         reserve_looks(spending)
