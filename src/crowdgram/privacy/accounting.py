@@ -293,7 +293,7 @@ class _Spent:
             return 1.0
         left = Fraction(epsilon) - self.pure
         # Epsilons that add up: the grid of losses, whose step is rounded up, may say more where they are tiny.
-        added = self.gaussian_only()._noise_delta(-float_up(-left)) if 0 < self.pure and left >= 0 else 1.0
+        added = self.gaussian_only()._noise_delta(-float_up(-left)) if self.pure > 0 and left >= 0 else 1.0
         return min(self._composed(epsilon), added)
 
     def _composed(self, epsilon: float) -> float:

@@ -41,8 +41,8 @@ _MAX_THREADS = 16
 _CHUNK = 2048
 
 FIRST_GOOD = (0, 14, 2)
-"""The first version of OpenDP to draw with. In 0.14.0 and 0.14.1 probabilities of discrete Laplace noise are wrong by up
-to 0.012 at some scales (3, 5, 6, 10, 12 among them).
+"""The first version of OpenDP to draw with. In 0.14.0 and 0.14.1 discrete Laplace noise has wrong probabilities at some
+scales, 3 and 5 among them, and so has Gaussian noise, which is made of it.
 """
 
 
