@@ -50,8 +50,8 @@ def is_foreign(kind: pa.DataType) -> bool:
     type, stored in its own way.
     """
     if pa.types.is_timestamp(kind):
-        return kind.unit in ("s", "ms", "ns")
-    return pa.types.is_date64(kind) or pa.types.is_null(kind) or _stored(kind) != kind
+        return bool(kind.unit in ("s", "ms", "ns"))
+    return bool(pa.types.is_date64(kind) or pa.types.is_null(kind) or _stored(kind) != kind)
 
 
 def in_years(data: Any, columns: Sequence[str]) -> Any:
