@@ -207,6 +207,35 @@ def test_a_date64_of_pandas_moved_a_sum_by_two_units():
         assert engine.fetch(tally_rows(rows).table, "testing")["item"].to_pylist() == [datetime.date(1970, 1, 1)] * 2
 
 
+class Stamp(pa.ExtensionType):
+    """An extension that no engine knows."""
+
+    def __init__(self, storage=None):
+        super().__init__(storage or pa.date64(), "crowdgram.stamp")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage, serialized):
+        return cls(storage)
+
+
+def test_an_extension_is_as_what_it_stores():
+    moments = pa.array([0, 1], pa.int64()).cast(pa.date64())
+    for kind, storage in (
+        (Stamp(), moments),
+        (Stamp(pa.dictionary(pa.int64(), pa.date64())), pa.DictionaryArray.from_arrays(pa.array([0, 1]), moments)),
+    ):
+        table = pa.table({"who": pa.ExtensionArray.from_storage(kind, storage), "what": ["a", "b"]})
+        for given in (table, table.to_reader(), pa.dataset.dataset(table)):
+            with pytest.raises(InvalidTable, match="date64"):
+                open_rows(given, user="who", item="what")
+    numbers = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 2, 0], pa.int8()))
+    sums, pairs = moved(pa.table({"who": numbers, "what": ["a", "b", "c"]}), ["a", "b", "c"])
+    assert (len(pairs), sums.tolist()) == (3, [UNIT] * 3)
+
+
 PANDAS = {
     "int": [1, 2, -1],
     "Int64": pd.array([1, 2, 3], "Int64"),

@@ -511,10 +511,6 @@ def folder_of_users(folder, suffix, bad):
         pa.parquet.write_table(pa.table({"who": [1.5], "what": ["i1"]}), place)
     elif bad == "columns":
         pa.parquet.write_table(pa.table({"who": ["x"]}), place)
-    elif bad == "date64":
-        for name in ("alice", "bob", SECRET):
-            users = pa.array([0], pa.int64()).cast(pa.date64())
-            pa.parquet.write_table(pa.table({"who": users, "what": ["i1"]}), folder / f"{name}.parquet")
     else:
         place.write_text(bad)
 
@@ -529,7 +525,6 @@ def folder_of_users(folder, suffix, bad):
         ("parquet", "no parquet"),
         ("parquet", "types"),
         ("parquet", "columns"),
-        ("parquet", "date64"),
         ("json", '{"who": "x"}\n{"who": "y"}\n'),
     ],
 )

@@ -19,6 +19,9 @@ __all__ = ["as_text", "check_users", "in_years", "is_foreign"]
 _SECONDS = (-62_135_596_800, 253_402_300_799)
 """The first and the last second of the years 1 to 9999, counted from 1970."""
 
+_KNOWN = ("arrow.uuid", "arrow.json")
+"""Extensions that the engine tells apart by itself."""
+
 
 def as_text(values: pa.Array) -> pa.Array:
     """Bytes as strings; null where they are not UTF-8."""
@@ -72,17 +75,26 @@ def in_years(data: Any, columns: Sequence[str]) -> Any:
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
-    """The type of the values of a dictionary, of runs, or of both."""
-    encoded = False
-    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        kind, encoded = kind.value_type, True
-    return pa.string() if encoded and pa.types.is_string_view(kind) else kind
+    """The type of the values of a dictionary, of runs, or of an extension that engines do not know."""
+    values = kind
+    while not _is_plain(values):
+        values = values.storage_type if isinstance(values, pa.BaseExtensionType) else values.value_type
+    return pa.string() if values != kind and pa.types.is_string_view(values) else values
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.extension_name in _KNOWN
+    return not (pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind))
 
 
 def _plain(column: Any) -> Any:
-    """The values of a dictionary or of runs."""
-    while (kind := column.type) != _stored(kind):
-        column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(kind) else _looked_up(column)
+    """The values of a dictionary, of runs, or of an extension that engines do not know."""
+    while not _is_plain(kind := column.type):
+        if isinstance(kind, pa.BaseExtensionType):
+            column = column.cast(kind.storage_type)
+        else:
+            column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(kind) else _looked_up(column)
     return column
 
 
