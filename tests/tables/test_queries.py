@@ -160,7 +160,7 @@ ACROSS = [
     "select who, what from visits pivot (max(n) for what in ('x'))",
     "select who, what from visits unpivot (n for x in (n))",
     "select who, unnest(['x', 'y']) as what from visits",
-    "select who, columns(*) from visits",
+    "select who, columns(*) as what from visits",
     "select * exclude (n) from visits",
     "select * replace ('x' as what) from visits",
     "select * like 'w%' from visits",

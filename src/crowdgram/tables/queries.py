@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
@@ -76,15 +76,22 @@ class Query:
             if name in made:
                 raise _twice(self.text, name)
             plain = _is_plain(tree) and tree.name in table.columns
-            made[name] = table[tree.name] if plain else evaluate(self.text, engine, table, "query", tree)
+            made[name] = table[tree.name] if plain else self._column(engine, table, tree)
         if self.where is None:
             return table.select(**made)
-        kept = evaluate(self.text, engine, table, "query", self.where)
+        kept = self._column(engine, table, self.where)
         if not kept.type().is_boolean():
             raise InvalidArgument(f"query={self.text!r}: WHERE needs a condition, which is true or false.")
         keep = next(name for name in ("kept", *(f"kept_{n}" for n in range(len(made) + 1))) if name not in made)
         widened = table.select(**made, **{keep: kept})
         return widened.filter(widened[keep]).drop(keep)
+
+    def _column(self, engine: Engine, table: ir.Table, tree: Tree) -> Any:
+        try:
+            return evaluate(self.text, engine, table, "query", tree)
+        except InvalidArgument as error:
+            said = str(error)
+        raise InvalidArgument(f"{said} {_FORM}")
 
 
 def read_query(text: str, user: str) -> Query:
@@ -120,6 +127,8 @@ def read_query(text: str, user: str) -> Query:
         if type(one) is not exp.Alias and _is_star(tree):
             star = True
             continue
+        if tree.find(exp.Star):
+            raise refused("it holds a star that is more than all columns")
         name = one.alias_or_name
         if not name:
             raise InvalidArgument(f"query={text!r}: a column that is computed needs a name: ... AS name.")
