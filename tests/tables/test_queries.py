@@ -250,6 +250,16 @@ def test_the_databases_own_tables_are_none(kind, names, form, tmp_path, request)
             open_rows(Database(address, **given), user="who", item="what")
 
 
+def test_macros_of_the_file_replace_no_function(tmp_path):
+    with duckdb.connect(tmp_path / "v.duckdb") as duck:
+        fill(duck.execute)
+        duck.execute("create macro lower(x) as x || 'mine'")
+        duck.execute("create macro split_part(a, b, c) as (select max(who) from visits)")
+        duck.execute("create macro length(x) as error('no')")
+    query = "select who, lower(split_part(what, 'z', 1)) as what from visits where length(what) = 1 and n = 3"
+    assert found(str(tmp_path / "v.duckdb"), query) == [("b", "x")]
+
+
 def test_names_that_are_odd_and_columns_that_are_not_there(tmp_path):
     with duckdb.connect(tmp_path / "v.duckdb") as duck:
         duck.execute('create schema "my.own"')

@@ -48,10 +48,10 @@ _SCHEMES = {"duckdb": "duckdb", "sqlite": "sqlite", "postgresql": "postgres", "p
 _FILES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
 _STAGE = "reading the database"
 _DUCKDB_TABLES = """
-    SELECT 1 FROM (
+    SELECT s, t FROM (
         SELECT database_name AS d, schema_name AS s, table_name AS t FROM duckdb_tables() WHERE NOT internal
         UNION ALL SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal
-    ) WHERE d = 'source' AND lower(t) = lower(?) AND lower(?) IN (lower(t), lower(s || '.' || t))"""
+    ) WHERE d = 'source' AND lower(s) = lower(?) AND lower(t) = lower(?)"""
 """Tables and views of the file, by name: none of the engine's own, which tell of its storage and settings."""
 _ISO_DATE = "-".join("[0-9]" * digits for digits in (4, 2, 2))
 
@@ -201,12 +201,14 @@ def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, 
             lambda: connection.execute(f"ATTACH '{path.replace(chr(39), chr(39) * 2)}' AS source (READ_ONLY)"),
             UnreadableSource(f"{database.shown} cannot be opened as a DuckDB database: it is none, or in use."),
         )
-        connection.execute("USE source")
-        connection.execute("SET python_enable_replacements = false")  # a name is that of a table in the file
-        if not _said(lambda: connection.execute(_DUCKDB_TABLES, [name[-1], ".".join(name)]).fetchall(), missing):
+        # The file is not made the default: names of functions would be looked up there first, among its macros.
+        listed = (name[-2] if len(name) > 1 else "main"), name[-1]
+        found = _said(lambda: connection.execute(_DUCKDB_TABLES, listed).fetchall(), missing) if len(name) < 3 else []
+        if len(found) != 1:
             raise missing
         view = fresh_name()
-        _said(lambda: connection.execute(f'CREATE TEMP VIEW "{view}" AS SELECT * FROM {_quoted(name)}'), missing)
+        exact = _quoted(("source", *found[0]))
+        _said(lambda: connection.execute(f'CREATE TEMP VIEW "{view}" AS SELECT * FROM {exact}'), missing)
         table = engine.backend.table(view)
         check_columns(list(table.columns), columns)
         return engine, table
