@@ -116,7 +116,7 @@ def _stream(backend: Any, table: ir.Table) -> pa.RecordBatchReader:
 def is_text(source: object) -> bool:
     """Whether strings of `source` may stand for numbers, as it has no types to say so.
 
-    Text files have none, and SQLite has none for what a query computes.
+    Text files have none, and a column of SQLite may be declared without one.
     """
     database = as_database(source)
     if database is not None:
