@@ -229,7 +229,7 @@ def test_databases(shop, more):
         ({"table": "shop.db"}, "--table"),
         ({"table": "shop.db?table=nothere"}, "'nothere'"),
         ({"table": "sqlite:///none.db?table=visits"}, "none.db"),
-        ({"table": "shop.db?query=select who, page from visits limit 3"}, "limits"),
+        ({"table": "shop.db?query=select who, page from visits limit 3"}, "LIMIT"),
         ({"table": "shop.db?table=visits", "output": "shop.db"}, "overwrite"),
         ({"csv": "pages.txt"}, "overwrite"),
         ({"csv": "r.json"}, "--csv and --output are both 'r.json'"),

@@ -24,7 +24,7 @@ from pyarrow import parquet
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
 from .arrow import check_users, in_years, is_foreign
 from .columns import check_columns, listed
-from .databases import Database, as_database, check_query, open_database, open_ibis, resolved_kind
+from .databases import Database, as_database, asked_of, open_database, open_ibis, resolved_kind
 from .delimited import delimited, read_header
 from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
 
@@ -111,7 +111,7 @@ def _stream(backend: Any, table: ir.Table) -> pa.RecordBatchReader:
 def is_text(source: object) -> bool:
     """Whether strings of `source` may stand for numbers, as it has no types to say so.
 
-    Text files have none, and SQLite has none for what a query computes.
+    Text files have none, and a column of SQLite may be declared without one.
     """
     database = as_database(source)
     if database is not None:
@@ -235,20 +235,19 @@ def _open_spark_table(database: Database, columns: Sequence[str] | None, user: s
         from pyspark.sql import SparkSession
     except ImportError:
         raise MissingDependency("pyspark is not installed: pip install 'crowdgram[spark]'.") from None
-    if database.query is not None:
-        check_query(database.query, "spark", user)
     own = SparkSession.getActiveSession() is None
     session = shielded("starting Spark", lambda: SparkSession.builder.appName("crowdgram").getOrCreate())
-    try:
-        name, query = database.table, database.query
+
+    def opened(name: tuple[str, ...], needed: Sequence[str] | None) -> tuple[Engine, ir.Table]:
         frame = None
         with contextlib.suppress(Exception):  # Spark's own words are long, and may quote paths and data
-            frame = session.table(name) if name is not None else session.sql(query or "")
-        if frame is None and name is not None:
-            raise UnreadableSource(f"Spark has no table {name!r}. Check the name and the catalogue.")
+            frame = session.table(".".join(f"`{part.replace('`', '``')}`" for part in name))
         if frame is None:
-            raise InvalidArgument(f"query={query!r} cannot be run by Spark. Check names.")
-        engine, table = _open_spark(frame, columns)
+            raise UnreadableSource(f"Spark has no table {'.'.join(name)!r}. Check the name and the catalogue.")
+        return _open_spark(frame, needed)
+
+    try:
+        engine, table = asked_of(database, columns, user, opened)
     except BaseException:
         if own:
             session.stop()
