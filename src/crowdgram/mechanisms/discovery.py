@@ -125,8 +125,8 @@ def reserve_looks(spending: Spending) -> None:
 def discover(rows: Rows, spending: Spending, plan: DiscoveryPlan, chance: float) -> list[Any]:
     """The items that enough users have, in the order of their values.
 
-    Guarantee: the events of ROUNDS Gaussian rounds with mu_t^2 = mu^2 / ROUNDS on vectors of l2 norm at most UNIT a user
-    (`ItemSets.sum`), and of one threshold, whose chance is divided between the rounds. What is returned, and which
+    Guarantee: the events of ROUNDS Gaussian rounds with mu_t^2 = mu^2 / ROUNDS on vectors of l2 norm at most UNIT a
+    user (`ItemSets.sum`), and of one threshold, whose chance is divided between the rounds. What is returned, and which
     items get which gain, is made of noisy values. Noise is drawn only for items that somebody has; that this shows
     nothing is what the threshold pays for (docs/proofs/discovery.md, Theorem 1). `rows` comes from `tally_rows`,
     `chance` from `open_discovery`; the caller ends the opening.
