@@ -88,6 +88,26 @@ def test_the_check_above_notices_thresholds_that_are_too_low(broken, monkeypatch
     assert len(items) / 6000 > 0.15 + 6 * math.sqrt(0.15 * 0.85 / 6000)
 
 
+@pytest.mark.parametrize("chance", [0.02, 2.5e-7, 1e-50])
+def test_rounds_share_the_chance_of_the_threshold(chance, monkeypatch):
+    """Their parts sum to it, up to the rounding that the threshold's own millionth of delta allows for."""
+    parts, right = [], discovery.lone_threshold
+    monkeypatch.setattr(discovery, "lone_threshold", lambda *asked: parts.append(asked[-1]) or right(*asked))
+    guarantee = Guarantee(1.0, 1e-6)
+    _thresholds(Spending(guarantee), plan_discovery(guarantee, 0.3, "gaussian"), chance)
+    assert len(parts) == ROUNDS
+    assert chance * 0.999 < math.fsum(parts) < chance * (1 + 1e-9)
+
+
+def test_the_least_delta_serves_every_round():
+    for delta in (1e-56, 5.7e-58):
+        plan = plan_discovery(Guarantee(1.0, delta, Adjacency.REPLACE), None, "gaussian")
+        rehearse(spending := Spending(Guarantee(1.0, delta, Adjacency.REPLACE)), plan)
+        assert users_needed(spending, plan, plan.threshold_delta / 2) > 0
+    with pytest.raises(InvalidArgument, match="too small"):
+        plan_discovery(Guarantee(1.0, 5.5e-58), None, "gaussian")
+
+
 # --- items that many have
 
 
