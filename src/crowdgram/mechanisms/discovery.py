@@ -56,7 +56,7 @@ cost Gaussian rounds 0.9% of mu^2.
 """
 
 ROUNDS = 8
-"""Rounds, each with the same part of the discovery's mu^2. Twelve find 1 to 4% more items, six 1 to 3% fewer."""
+"""Rounds, each with the same part of the discovery's mu^2. Twelve find up to 4% more items, six up to 3% fewer."""
 
 EARLY = 0.1
 """Of the threshold's chance, for passing before the last round. A half or twice as much moves what is found by 1%."""
