@@ -20,12 +20,10 @@ import numpy as np
 from ..privacy import Spending, fresh_salt
 from ..privacy.threshold import lone_laplace_threshold
 from ..tables import UNIT, Counts, Holdings, Rows, held_items, l1_sum
-from .cost import DISAGREEMENT, reweighting
 from .discovery import LOOKS, MOST_COORDINATES
 from .estimate import CONFIDENCE, Estimate, combine
 from .measurements import agreed
 from .profile import FINE_ROW_EDGES, RowBins, RowProfile
-from .row_cap import BETWEEN
 from .shrink import shrink
 from .simplex import project
 
@@ -48,6 +46,10 @@ threshold is a little lower where fewer are allowed.
 ROOT_ALONE = 1.25
 """Users with a mean root below this mostly have one item, and few have more than NEARLY_ALONE."""
 
+DIFFER, BETWEEN = 0.5, 4
+"""How far users of more rows and of fewer are taken to differ, in total variation; and points that a bin's users are
+spread over.
+"""
 MISSED = 0.1
 """What is missed more, of 1, if users weigh half as much and an item needs twice as many of them."""
 
@@ -143,7 +145,8 @@ def weigh_rows(bins: RowBins) -> RowWeights:
     users, rows = profile.spread_out(BETWEEN)
     caps = np.array(FINE_ROW_EDGES, dtype=np.float64)
     after = users * np.minimum(rows, caps[:, None])
-    bias = 2 * DISAGREEMENT * reweighting(users * rows, after)
+    shares, capped = users * rows / (users * rows).sum(), after / after.sum(axis=1, keepdims=True)
+    bias = DIFFER * np.abs(capped - shares).sum(axis=1)
     mass = after.sum(axis=1) / (caps * users.sum())
     best = int(np.argmin(MISSED / mass + bias))
     return RowWeights(FINE_ROW_EDGES[best], float(mass[best]), float(bias[best]), float(users.sum()))

@@ -200,16 +200,35 @@ class Release:
         """The part of delta that was for finding the items; 0 where the domain was public."""
         return math.fsum(event.delta for event in self.events if isinstance(event, ThresholdEvent))
 
+    @cached_property
+    def missed(self) -> Quantity | None:
+        """The share of all that belongs to items which are not listed: what a search for items has missed. None where
+        there is no item for them. With groups, the items for all others of every group are counted together.
+        """
+        from .parts import summed
+
+        unlisted = self._unlisted
+        if not unlisted.any():
+            return None
+        if unlisted.sum() == 1:
+            one = self._at(int(np.argmax(unlisted)))
+        else:
+            one = summed(self, ("listed", "missed"), unlisted.astype(np.int64), ("item",), {}).estimate("missed")
+        return Quantity(one.probability, one.lower, one.upper, self.confidence)
+
     def about_items(self) -> str | None:
-        """Where the items come from, in plain words; None for a public domain that is all."""
+        """Where the items come from and what is missed, in plain words; None for a public domain that is all."""
         others = [value for value in _values(self.items[-1]) if isinstance(value, Other)]
-        said = []
+        said, missed = [], self.missed
         if self.threshold_delta:
             share = self.parameters.get("discovery_share")
             part = f"{share:.3g} of" if isinstance(share, float) else "part of"
-            said.append(f"The items were found in the table itself, and {part} the budget bought that.")
-        if others:
+            listed = f"{len(self) - int(self._unlisted.sum()):,} listed"
+            said.append(f"The items ({listed}) were found in the table itself, and {part} the budget bought that.")
+        if others and missed is not None:
+            interval = f"{missed.confidence:.0%} interval {missed.lower:.4f} to {missed.upper:.4f}"
             said.append(f"The item '{others[-1]}' stands for all items that are not listed.")
+            said.append(f"Share of all that is missed in this way: {missed.value:.4f} ({interval}).")
         elif said:
             said.append("Items that are not listed are left out.")
         return " ".join(said) or None
@@ -429,6 +448,11 @@ class Release:
     @cached_property
     def _places(self) -> dict[Item, int]:
         return {item: place for place, item in enumerate(self.items)}
+
+    @cached_property
+    def _unlisted(self) -> npt.NDArray[np.bool_]:
+        """Which items stand for all that are not listed, of all or of a group."""
+        return np.array([any(isinstance(value, Other) for value in _values(item)) for item in self.items], dtype=bool)
 
     @cached_property
     def _whole_days(self) -> tuple[bool, ...]:
