@@ -2,10 +2,11 @@
 
     python bench/fuzz.py [--cases 20000] [--seed 0] [--only KIND]
 
-Kinds: arguments, domains, saved files, CSV, JSON, Parquet files, tables of odd schemas, databases, expressions, and
-shapes (counts, groups, several columns, items that are found). Every case is made from the seed and its number, so a
-failure can be run again: `--only KIND --seed S --first N --cases 1`. Exits with 1 if a case ended in anything but a
-release or a CrowdgramError, took longer than TIMEOUT seconds, or said a value of the table (SECRETS).
+Kinds: arguments, domains, saved files, CSV, JSON, Parquet files, tables of odd schemas, databases, expressions,
+shapes (counts, groups, several columns, items that are found), and outcomes: expressions over extreme rows, which may
+fail on none of them and give each row a value that no other row decides over. Every case is made from the seed and its
+number, so a failure can be run again: `--only KIND --seed S --first N --cases 1`. Exits with 1 if a case ended in
+anything but a release or a CrowdgramError, took longer than TIMEOUT seconds, or said a value of the table (SECRETS).
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ import crowdgram
 from crowdgram import releases
 from crowdgram.errors import CrowdgramError
 from crowdgram.tables import open_rows
+from crowdgram.tables.expressions import evaluate
+from crowdgram.tables.sources import open_source
 
 TIMEOUT = 30
 
@@ -491,6 +494,140 @@ def grown(rng: random.Random, kind: str, depth: int) -> str:
     return shape
 
 
+EXTREME: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
+    "whole": (pa.int64(), (2**62, -(2**62), 2**63 - 1, -(2**63), 2**52 + 1, -(2**31), -1, 0, 1, 7, None)),
+    "small": (pa.int8(), (127, -128, 0, -1, 3, None)),
+    "real": (
+        pa.float64(),
+        (float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 5e-324, -0.0, 0.5, 2.0**63, -(2.0**52), None),
+    ),
+    "text": (
+        pa.string(),
+        (
+            "", " ", "x", "12", "-7", "9" * 18, "9" * 19, "1" * 400, "-9223372036854775808", "nan", "-inf", "1e999",
+            "0x10", "1_0", "true", "2024-02-29", "2024-02-30", "0000-01-01", "99999-01-01", "infinity", "-infinity",
+            "290309-12-22 (BC)", "2024-02-29 25:00", "2024-01-01 00:00:00+99", "epoch", "24:00", "a\\E(b", "[(", "%_\\",
+            "\u0130\u00df\ufb03", "e\u0301", "\U0001f600", "x" * 300_000, "\u00fc" * 70_000, None,
+        ),
+    ),
+    "flag": (pa.bool_(), (True, False, None)),
+    "day": (
+        pa.date32(),
+        (datetime.date(1, 1, 1), datetime.date(9999, 12, 31), datetime.date(1969, 2, 28), datetime.date(2024, 2, 29)),
+    ),
+    "moment": (
+        pa.timestamp("us"),
+        (
+            datetime.datetime(1, 1, 1),
+            datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
+            datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
+            datetime.datetime(2024, 2, 29),
+            None,
+        ),
+    ),
+}  # fmt: skip
+"""Columns with the values at which functions fail, if they do."""
+
+
+def extreme(rng: random.Random, rows: int = 80) -> pa.Table:
+    """Rows of extreme values: each is there, in company that is drawn."""
+    made: dict[str, pa.Array] = {"user": pa.array([f"u{k}" for k in range(rows)])}
+    for name, (kind, values) in EXTREME.items():
+        column = [*values, *(rng.choice(values) for _ in range(rows - len(values)))]
+        made[name] = pa.array(rng.sample(column, rows), kind)
+    return pa.table(made)
+
+
+SOUND = {
+    "whole": (
+        "whole", "small", "0", "1", "-1", "3", "4611686018427387904", "9223372036854775807", "{whole} + {whole}",
+        "{whole} - {whole}", "{whole} * {whole}", "{whole} // {whole}", "{whole} % {whole}", "-({whole})",
+        "abs({whole})", "length({text}) * 0 + 4611686018427387904", "length({text})", "floor({real})", "ceil({real})",
+        "round({real})", "floor({whole})", "cast({text} as bigint)", "cast({truth} as integer)", "year({moment})",
+        "extract(quarter from {date})", "isodow({date})", "dayofweek({moment})", "second({moment})", "hour({moment})",
+        "coalesce({whole}, {whole})", "nullif({whole}, {whole})", "greatest({whole}, {whole})",
+        "case when {truth} then {whole} else {whole} end", "if({truth}, {whole}, null)", "null + {whole}",
+    ),
+    "real": (
+        "real", "0.5", "1e308", "-1e308", "5e-324", "0.0", "{real} + {real}", "{real} - {whole}", "{whole} * {real}",
+        "{whole} / {whole}", "{real} / {real}", "-({real})", "abs({real})", "cast({text} as double)",
+        "cast({whole} as double)", "nullif({whole}, {real})", "nullif({real}, {whole})", "coalesce({whole}, {real})",
+        "least({whole}, {real})", "case when {truth} then {whole} else {real} end",
+    ),
+    "text": (
+        "text", "'x'", "''", "'\\'", "lower({text})", "upper({text})", "trim({text})", "concat({text}, {text})",
+        "{text} || {text}", "{text} || {text} || {text}", "cast({whole} as text)", "cast({real} as text)",
+        "cast({date} as text)", "cast({moment} as text)", "cast({truth} as text)", "left({text}, 999999999)",
+        "right({text}, 999999999)", "substring({text}, 999999999, 999999999)", "substring({text}, 2)",
+        "split_part({text}, '-', 2)", "split_part({text}, '\\E(', 1)", "split_part({text}, '.', 999999999)",
+        "split_part({text}, 'x', 3)", "strftime({date}, 'T%Y''%j')", "strftime({moment}, '%y-%m-%d %H:%M:%S')",
+        "coalesce({text}, {text})", "nullif({text}, {text})", "case {text} when {text} then {text} end",
+    ),
+    "date": (
+        "day", "date '9999-12-31'", "cast({text} as date)", "cast({moment} as date)", "date_trunc('week', {date})",
+        "date_trunc('year', {date})", "coalesce({date}, {date})", "greatest({date}, {date})",
+    ),
+    "moment": (
+        "moment", "cast({text} as timestamp)", "cast({date} as timestamp)", "date_trunc('hour', {moment})",
+        "date_trunc('week', {moment})", "date_trunc('second', {date})", "coalesce({date}, {moment})",
+        "nullif({moment}, {date})",
+    ),
+    "truth": (
+        "flag", "true", "null", "{whole} = {whole}", "{real} < {whole}", "{text} <= {text}", "{date} < {moment}",
+        "not ({truth})", "({truth}) and ({truth})", "({truth}) or ({truth})", "{text} like '%\\_x'",
+        "{text} ilike '\\%'", "{whole} in (1, {whole}, 0.5)", "{text} in ('x', {text})",
+        "{whole} between {whole} and {real}",
+        "{text} is null", "({truth}) is not true", "({whole} is not distinct from {whole}) = ({truth})",
+        "({truth}) is distinct from ({truth})", "starts_with({text}, {text})", "ends_with({text}, {text})",
+        "contains({text}, {text})", "cast({text} as boolean)", "cast({whole} as boolean)", "day > '2024-02-01'",
+    ),
+}  # fmt: skip
+"""Shapes of expressions that may be used, by the type of what they give."""
+
+
+def sound(rng: random.Random, kind: str, depth: int) -> str:
+    """An expression of a kind of allowed pieces only, at most so many shapes deep."""
+    shapes = [shape for shape in SOUND[kind] if depth > 0 or "{" not in shape]
+    # Shapes without parts are half of the leaves only: else most expressions would be shallow.
+    deep = [shape for shape in shapes if "{" in shape]
+    shape = rng.choice(deep if deep and rng.random() < 0.8 else shapes)
+    for _ in range(shape.count("{")):
+        part = shape[shape.index("{") + 1 : shape.index("}")]
+        inner = sound(rng, part, depth - 1)
+        shape = shape.replace("{" + part + "}", inner if inner.isidentifier() else f"({inner})", 1)
+    return shape
+
+
+def same_outcomes(tables: list[Any], texts: list[str]) -> None:
+    """Compute the expressions for each table, the first of which has all rows: none fails, and a row has one value.
+
+    For the first table without the engine's TRY: the functions that expressions are made of may not need it.
+    """
+    known: dict[str, dict[str, Any]] = {}
+    for number, given in enumerate(tables):
+        engine, table = open_source(given, None, "user")
+        if number == 0:
+            engine.tried = lambda value: value  # type: ignore[method-assign]
+        with engine:
+            made = {f"v{k}": evaluate(text, engine, table, "where") for k, text in enumerate(texts)}
+            try:
+                found = engine.fetch(table.select("user", **made), "testing").to_pylist()
+            except CrowdgramError:
+                raise AssertionError(f"table {number}: one of {texts} fails on some row") from None
+        for row in found:
+            values = {name: repr(value) for name, value in row.items()}
+            assert known.setdefault(row["user"], values) == values, (texts, number, row["user"])
+        assert number > 0 or len(found) == len(known)
+
+
+def outcomes(rng: random.Random, _: Path) -> None:
+    """Expressions over extreme rows, over half of them, over one and over none."""
+    whole = extreme(rng)
+    tables = [whole, whole.slice(0, 40), whole.slice(rng.randrange(80), 1), whole.slice(0, 0)]
+    kinds = [rng.choice(list(SOUND)) for _ in range(3)]
+    same_outcomes(tables, [sound(rng, kind, rng.randrange(1, 5)) for kind in kinds])
+
+
 def shapes(rng: random.Random, _: Path) -> None:
     """Counts, groups, several columns and items that are found, of columns that may not fit, with odd lists."""
 
@@ -556,6 +693,7 @@ KINDS: dict[str, Callable[[random.Random, Path], None]] = {
     "databases": databases,
     "expressions": expressions,
     "shapes": shapes,
+    "outcomes": outcomes,
 }
 
 

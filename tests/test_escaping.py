@@ -264,6 +264,20 @@ def test_csv_has_no_formulas_and_can_be_read_back(tmp_path):
     assert (tmp_path / "n.csv").read_text().splitlines()[1].startswith("-1,")  # a number is a number
 
 
+UNSEEN = (
+    " \u00a0\u2003\u3000\u200b\u200d\u2060\ufeff\u00ad\u180e"
+    "\u202e\u2066\u115f\u3164\uffa0\u2800\u034f\ufe0f\x00\x1f\x0b"
+)
+
+
+@pytest.mark.parametrize("sign", "=+-@＝＋－＠﹦﹢﹣﹫\u2212")
+@pytest.mark.parametrize("before", ["", *UNSEEN, "\u200b \ufeff", " " * 50])
+def test_a_formula_behind_blanks_or_invisible_characters_is_guarded(before, sign):
+    name = f"{before}{sign}cmd|' /C calc'!A0"
+    assert guarded_cell(name) == f"'{name}"
+    assert unguarded_cell(guarded_cell(name)) == name
+
+
 def test_plain_cells_stay_as_they_are():
-    for name in ("apple", "", "1", "a=b", " x", "Ärger"):
+    for name in ("apple", "", "1", "a=b", " x", "Ärger", " a =1", "\u200bx-1", " "):
         assert guarded_cell(name) == name

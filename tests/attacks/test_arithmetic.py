@@ -145,7 +145,7 @@ def length(vector, norm):
 
 
 def test_a_user_with_more_rows_than_64_bits_count_still_weighs_one_user():
-    with DuckEngine.embedded() as engine:  # whose sums have 128 bits
+    with DuckEngine.embedded() as engine:
         counts = counts_of(engine, {1: {0: 2**62, 1: 2**62, 2: 2**62}}, 3)
         total = l1_sum(counts, 1)
     assert 0.99 * UNIT < total.sum() <= UNIT

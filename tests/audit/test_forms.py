@@ -74,7 +74,7 @@ def test_what_is_swapped_is_swapped_in_the_runs_of_an_attack_alone():
     before = ItemSets.sum, discovery.lone_threshold, tables.count_rows
     for twin in RELEASE_TWINS:
         with intercepted(), twin.broken.within():
-            assert discovery.lone_threshold([UNIT, UNIT], [1], [1e9], 1e-6) == before[1]([UNIT, UNIT], [1], [1e9], 1e-6)
+            assert discovery.lone_threshold([UNIT, UNIT], 1, 1e9, 1e-6) == before[1]([UNIT, UNIT], 1, 1e9, 1e-6)
     assert (ItemSets.sum, discovery.lone_threshold, tables.count_rows) == before
     seen = []
     with swapped(discovery, "lone_threshold", lambda: "swapped"):

@@ -229,7 +229,7 @@ def test_databases(shop, more):
         ({"table": "shop.db"}, "--table"),
         ({"table": "shop.db?table=nothere"}, "'nothere'"),
         ({"table": "sqlite:///none.db?table=visits"}, "none.db"),
-        ({"table": "shop.db?query=select who, page from visits limit 3"}, "limits"),
+        ({"table": "shop.db?query=select who, page from visits limit 3"}, "LIMIT"),
         ({"table": "shop.db?table=visits", "output": "shop.db"}, "overwrite"),
         ({"csv": "pages.txt"}, "overwrite"),
         ({"csv": "r.json"}, "--csv and --output are both 'r.json'"),
@@ -334,6 +334,7 @@ def test_a_release_without_a_domain(folder):
     assert "no list is given, so part of the budget buys it" in result.stderr
     assert "found in the table itself" in result.stdout
     assert "'rest' stands for all items that are not listed" in result.stdout
+    assert "Share of all that is missed in this way: 0." in result.stdout
     found = json.loads(Path("r.json").read_text())["items"]
     assert found == ["item-0000", "item-0001", "item-0002", "item-0003", {"other": "rest"}]
     shown = run("show", "r.json")
@@ -351,7 +352,8 @@ def test_groups_and_items_that_are_found(folder):
     options = {"table": "many.csv", "user": "who", "item": "page", "domain": None, "delta": "1e-6", "epsilon": "6"}
     result = release(**options, by="country", csv="r.csv")
     assert result.exit_code == 0, result.output
-    assert result.stdout.count("  95% interval") == 2  # the rows of no group have a line and no table
+    # Two tables, and what is missed; the rows of no group have a line and no table.
+    assert result.stdout.count("95% interval") == 3
     assert "country = other, 0." in result.stdout
     assert "found in the table itself" in result.stdout
     lines = Path("r.csv").read_text().splitlines()

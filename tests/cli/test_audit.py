@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from crowdgram.audit import TWINS, attack
+from crowdgram.audit import TWINS, attack, selftest
 from crowdgram.cli.app import app
+from crowdgram.privacy import noise
 from crowdgram.releases.pipeline import ALL_MECHANISMS
 
 ARGUMENTS = ["audit", "--weight", "users", "--adjacency", "add-remove", "--runs", "6"]
@@ -21,7 +23,8 @@ def run(*arguments):
 def test_a_claim_that_stands():
     result = run("--mechanism", "laplace", "--json")
     assert result.exit_code == 0
-    [line] = json.loads(result.stdout)
+    *tests, line = json.loads(result.stdout)
+    assert [(test["self_test"], test["verdict"]) for test in tests] == [("laplace", "stands"), ("gaussian", "stands")]
     assert line["verdict"] == "stands"
     assert line["epsilon_at_least"] <= 1.0
     assert line["claim"]["delta"] == 0.0
@@ -31,7 +34,7 @@ def test_a_claim_that_stands():
 def test_a_form_of_whole_release():
     result = run("--form", "counts", "--mechanism", "laplace", "--json")
     assert result.exit_code == 0
-    [line] = json.loads(result.stdout)
+    *_, line = json.loads(result.stdout)
     assert line["mechanism"] == "counts: laplace"
     assert line["verdict"] == "stands"
     assert line["epsilon_at_least"] <= 1.0
@@ -45,6 +48,22 @@ def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
     assert result.exit_code == 1
     assert "REFUTED" in result.stdout
     assert "exact losses" in result.stdout
+
+
+def test_a_biased_sampler_ends_the_audit_before_any_attack(monkeypatch):
+    drawn = noise.unchecked_draws
+
+    def biased(kind, scale, draws):
+        found = drawn(kind, scale, draws)
+        return np.where(found == 0, 1, found) if kind == "laplace" else found
+
+    monkeypatch.setattr(selftest.check_draws, "__defaults__", (biased, selftest.DRAWS))
+    result = run("--mechanism", "laplace")
+    assert result.exit_code == 1
+    assert "Sampler of laplace noise: REFUTED" in result.stdout
+    assert "stands" not in result.stdout
+    shown = json.loads(run("--mechanism", "laplace", "--json").stdout)
+    assert [test["verdict"] for test in shown] == ["REFUTED", "stands"]
 
 
 @pytest.mark.parametrize(

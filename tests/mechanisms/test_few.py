@@ -13,6 +13,7 @@ from crowdgram.mechanisms.profile import FINE_ROW_EDGES, RowBins
 import crowdgram
 from crowdgram.mechanisms import few as few_module
 from crowdgram.mechanisms import find_items, open_discovery, plan_opening, plan_release
+from crowdgram.mechanisms.discovery import ROUNDS
 from crowdgram.mechanisms.few import FURTHEST, Look, find_few, look_at_sizes, weigh_rows
 from crowdgram.mechanisms.request import Request
 from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent, noise
@@ -100,7 +101,7 @@ def test_users_with_one_item_get_a_histogram_and_users_with_many_get_rounds(adja
         assert not any(isinstance(event, GaussianEvent) for event in spending.events)
         many, spending = chosen(crowd(6000, 14), mechanism=mechanism, guarantee=guarantee)
         assert many.few is None
-        assert sum(isinstance(event, GaussianEvent) for event in spending.events) == 3
+        assert sum(isinstance(event, GaussianEvent) for event in spending.events) == ROUNDS
 
 
 def test_rows_that_differ_much_get_rounds_and_are_looked_at_once():

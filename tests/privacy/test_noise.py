@@ -7,14 +7,17 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from crowdgram.errors import InvalidArgument
+import crowdgram
+from crowdgram.errors import InvalidArgument, MissingDependency
+from crowdgram.privacy import noise
 from crowdgram.privacy.noise import MAX_SCALE, add_discrete_gaussian, add_discrete_laplace, choose_each, fresh_salt
 
 FALSE_ALARM = 1e-6
@@ -232,3 +235,53 @@ def test_a_choice_among_one_and_among_equals() -> None:
 def test_scores_must_be_whole_numbers_in_rows(bad: np.ndarray) -> None:
     with pytest.raises(InvalidArgument, match="scores must be"):
         choose_each(bad, 5.0)
+
+
+@pytest.fixture
+def opendp_is(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str | None], None]]:
+    """A function that sets which version of OpenDP seems to be installed; None for one without a version."""
+
+    def pretend(version: str | None) -> None:
+        def found(package: str) -> str:
+            if version is None:
+                raise metadata.PackageNotFoundError(package)
+            return version
+
+        monkeypatch.setattr(noise.metadata, "version", found)
+        noise.check_sampler.cache_clear()
+
+    yield pretend
+    noise.check_sampler.cache_clear()
+
+
+@pytest.mark.parametrize("version", ["0.14.0", "0.14.1", "0.14.2.dev20250701001", "0.13.0", "0.14", "nightly", None])
+def test_a_version_whose_noise_is_wrong_draws_nothing(version, opendp_is, monkeypatch) -> None:
+    opendp_is(version)
+    drawn = []
+    for made in ("_laplace_measurement", "_gaussian_measurement", "_choice_measurement"):
+        monkeypatch.setattr(noise, made, lambda scale: drawn.append(scale))
+    zeros = np.zeros(3, dtype=np.int64)
+    for draw in (
+        lambda: add_discrete_laplace(zeros, 3.0),
+        lambda: add_discrete_gaussian(zeros, 3.0),
+        lambda: choose_each(zeros.reshape(1, 3), 3.0),
+    ):
+        with pytest.raises(MissingDependency, match=r"opendp>=0\.14\.2"):
+            draw()
+    assert not drawn
+
+
+@pytest.mark.parametrize("version", ["0.14.2", "0.15.0", "0.16.0", "1.0.0"])
+def test_later_versions_draw(version, opendp_is) -> None:
+    opendp_is(version)
+    assert add_discrete_laplace([0], 3.0).shape == (1,)
+
+
+def test_a_release_is_refused_before_its_ledger_is_charged(opendp_is, tmp_path) -> None:
+    ledger = crowdgram.Ledger.create(tmp_path / "ledger", epsilon=1, delta=1e-6)
+    opendp_is("0.14.1")
+    with pytest.raises(MissingDependency, match=r"0\.14\.1"):
+        crowdgram.release(
+            tmp_path / "no such table.csv", user="u", item="i", epsilon=0.5, domain=["a"], ledger=ledger.path
+        )
+    assert not crowdgram.Ledger.open(ledger.path).history()

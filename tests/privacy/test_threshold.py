@@ -15,35 +15,35 @@ from . import oracle
 
 
 @lru_cache
-def law(coefficients: tuple[int, ...], sigmas: tuple[float, ...]) -> dict[int, mp.mpf]:
-    """The distribution of sum_t a_t Z_t for discrete Gaussians, atom by atom."""
+def law(rounds: int, sigma: float) -> dict[int, mp.mpf]:
+    """The distribution of a sum of discrete Gaussians, atom by atom."""
     found = {0: mp.mpf(1)}
-    for a, sigma in zip(coefficients, sigmas, strict=True):
-        noise = oracle.discrete_gaussian_pmf(0, sigma, math.ceil(9 * sigma))
+    noise = oracle.discrete_gaussian_pmf(0, sigma, math.ceil(9 * sigma))
+    for _ in range(rounds):
         joined: dict[int, mp.mpf] = {}
         for x, p in found.items():
             for z, q in noise.items():
-                joined[x + a * z] = joined.get(x + a * z, mp.mpf(0)) + p * q
+                joined[x + z] = joined.get(x + z, mp.mpf(0)) + p * q
         found = joined
     return found
 
 
-def chance(coefficients: tuple[int, ...], sigmas: tuple[float, ...], tops: list[int], threshold: int) -> mp.mpf:
+def chance(rounds: int, sigma: float, tops: list[int], threshold: int) -> mp.mpf:
     """The largest chance, over how many coordinates a user has, that one of them passes."""
-    noise = law(coefficients, sigmas)
-    tails = [mp.fsum(p for x, p in noise.items() if top + x > threshold) for top in tops]
+    noise = law(rounds, sigma)
+    tails = [mp.fsum(p for x, p in noise.items() if rounds * top + x > threshold) for top in tops]
     return max(1 - (1 - q) ** number for number, q in enumerate(tails, start=1))
 
 
 @pytest.mark.parametrize("delta", [0.2, 1e-3, 1e-9])
-@pytest.mark.parametrize(("coefficients", "sigmas"), [((1,), (2.5,)), ((1,), (60.0,)), ((1, 2), (6.0, 4.0))])
-def test_it_holds_for_discrete_noise(coefficients: tuple[int, ...], sigmas: tuple[float, ...], delta: float) -> None:
+@pytest.mark.parametrize(("rounds", "sigma"), [(1, 2.5), (1, 60.0), (3, 6.0)])
+def test_it_holds_for_discrete_noise(rounds: int, sigma: float, delta: float) -> None:
     tops = [30, 21, 17, 15]
-    found = lone_threshold(tops, coefficients, sigmas, delta)
-    assert chance(coefficients, sigmas, tops, found) <= delta
+    found = lone_threshold(tops, rounds, sigma, delta)
+    assert chance(rounds, sigma, tops, found) <= delta
     # But for the allowance for rounding, which is nothing beside noise of real size, it is the least there is.
-    bare = found - ROUNDING * sum(coefficients)
-    assert chance(coefficients, sigmas, tops, bare + 1) <= delta < chance(coefficients, sigmas, tops, bare - 4)
+    bare = found - ROUNDING * rounds
+    assert chance(rounds, sigma, tops, bare + 1) <= delta < chance(rounds, sigma, tops, bare - 4)
 
 
 @pytest.mark.parametrize("delta", [0.1, 1e-6, 1.25e-7, 1e-15, 1e-50])
@@ -51,32 +51,33 @@ def test_it_holds_for_discrete_noise(coefficients: tuple[int, ...], sigmas: tupl
 def test_it_is_the_least_for_noise_of_real_size(delta: float, most: int) -> None:
     """Where the noise is as good as continuous: above the exact value, by a relative 1e-6 at most."""
     tops = [math.isqrt(2**70 // n) for n in range(1, most + 1)]
-    coefficients, sigmas = [3, 5, 12], [2.0**37, 2.0**36, 2.0**35]
-    found = lone_threshold(tops, coefficients, sigmas, delta)
-    spread = mp.sqrt(sum((a * mp.mpf(s)) ** 2 for a, s in zip(coefficients, sigmas, strict=True)))
+    rounds, sigma = 8, 2.0**37
+    found = lone_threshold(tops, rounds, sigma, delta)
     exact = mp.mpf(0)
     for number in {1, 1 + most // 50, 1 + most // 2, most} - {most + 1}:
         with mp.workdps(120):
             q = -mp.expm1(mp.log1p(-mp.mpf(delta)) / number)
-            exact = max(exact, tops[number - 1] + spread * mp.sqrt(2) * mp.erfinv(1 - 2 * q))
-    assert exact < found < exact * (1 + 2e-6) + 2 * ROUNDING * 20
+            z = mp.sqrt(2) * mp.erfinv(1 - 2 * q)
+            exact = max(exact, rounds * tops[number - 1] + mp.sqrt(rounds) * sigma * z)
+    assert exact < found < exact * (1 + 2e-6) + 2 * ROUNDING * rounds
 
 
 @pytest.mark.parametrize(
-    ("tops", "coefficients", "sigmas", "delta"),
+    ("tops", "rounds", "sigma", "delta"),
     [
-        ([], [1], [9.0], 0.1),
-        ([1], [], [], 0.1),
-        ([1], [1, 2], [9.0], 0.1),
-        ([1], [1], [2.0], 0.1),
-        ([1], [1], [9.0], 0.5),
-        ([1], [1], [9.0], 1e-61),
-        ([1], [1], [9.0], math.nan),
+        ([], 1, 9.0, 0.1),
+        ([1], 0, 9.0, 0.1),
+        ([1], 17, 9.0, 0.1),
+        ([1], 1, 2.0, 0.1),
+        ([1], 1, math.nan, 0.1),
+        ([1], 1, 9.0, 0.5),
+        ([1], 1, 9.0, 1e-61),
+        ([1], 1, 9.0, math.nan),
     ],
 )
-def test_what_it_cannot_serve(tops: list[int], coefficients: list[int], sigmas: list[float], delta: float) -> None:
+def test_what_it_cannot_serve(tops: list[int], rounds: int, sigma: float, delta: float) -> None:
     with pytest.raises(InvalidArgument):
-        lone_threshold(tops, coefficients, sigmas, delta)
+        lone_threshold(tops, rounds, sigma, delta)
 
 
 def lone_chance(mass: int, most: int, scale: float, threshold: int) -> mp.mpf:

@@ -12,6 +12,7 @@ import pytest
 import crowdgram
 from crowdgram.errors import InvalidArgument, UnreadableSource
 from crowdgram.mechanisms import DEFAULT_SHARE, MECHANISMS
+from crowdgram.mechanisms.discovery import ROUNDS
 from crowdgram.privacy import GaussianEvent, LaplaceEvent, ThresholdEvent, check, delta_spent
 from crowdgram.releases import Other, files
 
@@ -52,7 +53,7 @@ def test_every_mechanism_weight_and_adjacency(mechanism, weight, adjacency):
         assert not by_rounds
         assert delta_spent(made.events, 3.0) == threshold.delta
     else:
-        assert len(by_rounds) == 3
+        assert len(by_rounds) == ROUNDS
         assert delta_spent(made.events, 3.0) > threshold.delta
     if mechanism in ("laplace", "sample-one"):
         assert isinstance(made.events[-1], LaplaceEvent)
@@ -65,6 +66,35 @@ def test_no_domain_means_discover(one):
     assert "'other'" in one.about_items()
     assert "found in the table" in one._repr_html_()
     assert release(table(), domain=["a"]).about_items() is None
+
+
+def test_what_is_missed_is_said_beside_what_is_found(one):
+    missed = one.missed
+    own = one.estimate(one.other)
+    assert (missed.value, missed.lower, missed.upper) == (own.probability, own.lower, own.upper)
+    said = f"missed in this way: {missed.value:.4f} (95% interval {missed.lower:.4f} to {missed.upper:.4f})"
+    for text in (one.about_items(), one._repr_html_()):
+        assert said in text
+        assert "(3 listed)" in text
+    assert release(table(), domain=["a", "b"]).missed is None
+
+
+def test_what_groups_miss_is_said_for_all_of_them_together():
+    """Rows of own words are 1/5 in both groups, and each group has an item for them."""
+    rows = table(users=1500).to_pylist()
+    source = pa.table({**{name: [row[name] for row in rows] for name in ("user", "item")}})
+    source = source.append_column("half", pa.array([row["user"] % 2 for row in rows]))
+    made = release(source, by="half", groups=[0, 1], epsilon=3.0)
+    assert made.missed == made.joint.missed
+    assert made.missed.value == pytest.approx(
+        sum(one.probability for one in map(others_of, made.values())) / 2, abs=0.02
+    )
+    assert made.missed.lower <= 0.2 <= made.missed.upper or abs(made.missed.value - 0.2) < 0.03
+    assert f"missed in this way: {made.missed.value:.4f}" in made.joint.about_items()
+
+
+def others_of(group):
+    return group.estimate(group.other)
 
 
 def test_nothing_found_is_all_other():
@@ -100,7 +130,7 @@ def test_a_public_domain_may_have_the_other_item_too():
     assert made.items == ("c", "a", Other("rest"))
     assert made.probabilities == pytest.approx([0.2, 0.4, 0.4], abs=0.05)
     assert made.threshold_delta == 0
-    assert made.about_items() == "The item 'rest' stands for all items that are not listed."
+    assert made.about_items().startswith("The item 'rest' stands for all items that are not listed. Share of all")
     without = release(table(), domain=["c", "a"], epsilon=3.0)
     assert without.probabilities == pytest.approx([1 / 3, 2 / 3], abs=0.05)
 

@@ -373,7 +373,19 @@ EXPRESSIONS = {
     "a > 3 and not (b = 2)": lambda a, b, s, t: a > 3 and b != 2,
     "a / b > 1.5": lambda a, b, s, t: b != 0 and a / b > 1.5,
     "a // b = 2 or a % b = 1": lambda a, b, s, t: b != 0 and (a // b == 2 or a % b == 1),
-    "a * 4611686018427387904 is null": lambda a, b, s, t: True,
+    "a * 4611686018427387904 is null": lambda a, b, s, t: a > 1,
+    "(0 - a) * 4611686018427387904 is null": lambda a, b, s, t: a > 2,
+    "a + 9223372036854775806 is null": lambda a, b, s, t: a > 1,
+    "-(0 - a - 9223372036854775807) is null": lambda a, b, s, t: a > 0,
+    "(a is not distinct from b) = (b > 1)": lambda a, b, s, t: (a == b) == (b > 1),
+    "not (a is distinct from b) or nullif(a, 3.0) is null": lambda a, b, s, t: a in (b, 3),
+    "coalesce(nullif(a, 3), 0.5) < 1": lambda a, b, s, t: a in (0, 3),
+    "case when a > 3 then 1 else 2.5 end in (1, 7)": lambda a, b, s, t: a > 3,
+    "s like 'a\\%' or s like '%\\' or s like '_x'": lambda a, b, s, t: s.startswith("a\\") or s.endswith("\\"),
+    "split_part(s, '\\E(', 2) = '+'": lambda a, b, s, t: s == "a\\E(+",
+    "split_part(s, '+', 2) = '' and split_part(s, '.', 2) = '9'": lambda a, b, s, t: s == "1.9",
+    "split_part(s, '?', 1) = 'x' or split_part(s, '|', 2) = '2\\'": lambda a, b, s, t: s in ("x", "1|2\\"),
+    "strftime(t, 'day %d''s T \\ %H') = 'day 03''s T \\ 02'": lambda a, b, s, t: (t.day, t.hour) == (3, 2),
     "s like 'x%' or s in ('/a/b', 'y')": lambda a, b, s, t: s.startswith("x") or s in ("/a/b", "y"),
     "cast(s as bigint) = 12": lambda a, b, s, t: s == "12",
     "cast(s as date) is null": lambda a, b, s, t: True,
@@ -392,8 +404,8 @@ EXPRESSIONS = {
 
 
 def test_filters_are_the_same_on_every_engine(table_of):
-    texts = ["x1", "x", "y", "/a/b", "12", "1.9", "Z"]
-    rows = [(k, k % 11, k % 5 - 1, texts[k % 7], MOMENTS[k % 59]) for k in range(385)]
+    texts = ["x1", "x", "y", "/a/b", "12", "1.9", "Z", "a\\E(+", "1|2\\"]
+    rows = [(k, k % 11, k % 5 - 1, texts[k % 9], MOMENTS[k % 59]) for k in range(495)]
     engine, table = open_source(table_of("u bigint, a bigint, b bigint, s string, t timestamp_ntz", rows), None, "u")
     with engine:
         verdicts = {f"v{j}": evaluate(text, engine, table, "where") for j, text in enumerate(EXPRESSIONS)}

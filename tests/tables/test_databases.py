@@ -17,7 +17,6 @@ import crowdgram
 from crowdgram import Database
 from crowdgram.errors import CrowdgramError, EngineFailure, InvalidArgument, InvalidTable, UnreadableSource
 from crowdgram.tables import databases, open_rows, read_domain
-from crowdgram.tables.databases import check_query
 
 from . import postgres
 from .test_rows import counted
@@ -114,8 +113,8 @@ def test_the_same_counts_from_every_database(address):
     assert cells(Database(address, table="visits")) == expected()
     assert cells(f"{address}?table=visits") == expected()
     assert cells(Database(address, query="select who, what from visits where n >= 0 or n is null;")) == expected()
-    grouped = "select who, what, count(*) as many from visits group by who, what -- by user"
-    assert cells(Database(address, query=grouped), count="many") == expected()
+    one = "select v.who, what, 1 as many from visits v -- each row"
+    assert cells(Database(address, query=one), count="many") == expected()
 
 
 def test_filters_counts_and_dates(address):
@@ -160,92 +159,19 @@ def test_a_table_that_is_not_there(address):
         cells(Database(address, table="nothere"))
     assert_silent(caught.value, "tiger-0815")
     with pytest.raises(InvalidArgument, match="query") as caught:
-        cells(Database(address, query="select who, nothere from visits"))
+        cells(Database(address, query="select who, nothere as what from visits"))
     assert_silent(caught.value, "tiger-0815")
 
 
-def test_a_query_that_fails_on_a_row_quotes_nothing(address):
+def test_a_view_that_fails_on_a_row_quotes_nothing(tmp_path):
     """The database's own words are withheld, like an engine's."""
-    failing = f"select who, cast(what as integer) as what from visits where who <> '{SECRET}'"
-    source = Database(address, query=failing)
-    if "sqlite" in address:
-        return  # SQLite casts whatever it is given
+    with duckdb.connect(tmp_path / "v.duckdb") as duck:
+        duck.execute(f"create table visits as select 'a' as who, '{SECRET}' as what")
+        duck.execute("create view failing as select who, cast(what as integer) as what from visits")
+    source = Database(str(tmp_path / "v.duckdb"), table="failing")
     with pytest.raises(EngineFailure) as caught:
         crowdgram.release(source, user="who", item="what", epsilon=1.0, domain=[1])
-    assert_silent(caught.value, "i1")
     assert_silent(caught.value, SECRET)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "delete from visits",
-        "insert into visits values (1)",
-        "drop table visits",
-        "update visits set who = 'x'",
-        "create table x as select 1",
-        "with gone as (delete from visits returning *) select who, what from gone",
-        "select who, what into other from visits",
-        "select who, what from visits; select 1",
-        "copy visits to 'x'",
-        "vacuum",
-        "",
-        "select who, what from visits limit 10",
-        "select who, what from visits offset 1",
-        "select who, what from visits fetch first 3 rows only",
-        "select who, what from visits tablesample bernoulli (10)",
-        "select who, what from visits order by random()",
-        "select who, row_number() over (partition by who) as what from visits",
-        "select distinct on (what) who, what from visits",
-        "select max(who) as who, what from visits group by what",
-        "select who, what from visits where what in (select what from visits group by what having count(*) > 9)",
-        "select who, what from visits where n > (select avg(n) from visits)",
-        "select who, what from visits join (select what as w, count(*) from visits group by 1) on w = what",
-        "select count(*) as who, 'i1' as what from visits",
-        "select who, what from visits group by rollup (who, what)",
-        "select 'x' as who, mine(n) filter (where n > 1) as what from visits",
-        "selec who",
-    ],
-)
-def test_queries_that_are_refused(query, files):
-    before = (files / "v.db").read_bytes()
-    for dialect in ("postgres", "duckdb", "sqlite"):
-        with pytest.raises(InvalidArgument, match="query="):
-            check_query(query, dialect, "who")
-    with pytest.raises(InvalidArgument):
-        cells(Database(str(files / "v.db"), query=query))
-    assert (files / "v.db").read_bytes() == before
-
-
-def test_every_aggregate_of_duckdb_is_known_as_one():
-    """Those of the version that is installed; the parser knows most of them, and takes the others for any function."""
-    names = "select distinct function_name from duckdb_functions() where function_type = 'aggregate'"
-    found = [name for (name,) in duckdb.execute(names).fetchall() if name.isidentifier()]
-    assert len(found) > 50
-    for name in (*found, "geomean", "wavg", "main.fsum", '"fsum"', "FSUM"):
-        for arguments in ("n", "n, n"):
-            with pytest.raises(InvalidArgument, match="query="):
-                check_query(f"select 'x' as who, {name}({arguments}) as what from visits", "duckdb", "who")
-    check_query("select who, fsum(n) as what from visits group by who", "duckdb", "who")
-    check_query("select who, my_function(n) as what from visits", "duckdb", "who")
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "select who, what from visits",
-        "select who, what, sum(n) as n from visits group by who, what",
-        "select v.who, what, count(*) from visits v group by 1, 2",
-        "select lower(who) as who, what from visits group by lower(who), what",
-        "with mine as (select who, max(what) as what from visits group by who) select who, what from mine",
-        "select who, what from visits union all select who, what from visits",
-        "select distinct who, what from visits order by who",
-        "select who, what from visits join catalogue using (what)",
-    ],
-)
-def test_queries_that_keep_to_each_user(query):
-    for dialect in ("postgres", "duckdb", "sqlite"):
-        check_query(query, dialect, "who")
 
 
 # --- addresses
@@ -355,9 +281,10 @@ def test_postgres_is_read_in_a_read_only_transaction(server):
         connection.execute(
             "create function sly() returns text language sql as 'insert into log values (1) returning ''i1'''"
         )
+        connection.execute("create view sly_view as select who, sly() as what from visits")
     with pytest.raises(CrowdgramError):
         crowdgram.release(
-            Database(server, query="select who, sly() as what from visits"),
+            Database(server, table="sly_view"),
             user="who",
             item="what",
             epsilon=1.0,
@@ -438,8 +365,8 @@ def test_a_table_of_spark(spark):
         with pytest.raises(UnreadableSource, match="'nothere'"):
             cells("spark:?table=nothere")
         with pytest.raises(InvalidArgument, match="query="):
-            cells(Database("spark:", query="select who, nothere from visits"))
-        with pytest.raises(InvalidArgument, match="limits"):
+            cells(Database("spark:", query="select who, nothere as what from visits"))
+        with pytest.raises(InvalidArgument, match="LIMIT"):
             cells(Database("spark:", query="select who, what from visits limit 3"))
     finally:
         spark.catalog.dropTempView("visits")

@@ -167,8 +167,7 @@ def test_counted_rows_keep_the_bound(crowd, own, row_cap):
     assert change.sum() <= UNIT
 
 
-def test_squares_are_taken_after_the_limit_where_they_could_overflow_before_it(monkeypatch):
-    monkeypatch.setattr(counts, "COUNTED_ITEMS", 1)
+def test_squares_are_those_of_the_limited_counts():
     source = pa.table({"u": ["a", "a", "b"], "i": ["x", "y", "y"], "n": [2**40, 2**39, 3]})
     rows = open_rows(source, user="u", item="i", count="n")
     with rows.engine as engine:

@@ -437,7 +437,8 @@ def test_a_cut_parquet_file(tmp_path):
 def test_files_with_different_headers(tmp_path):
     (tmp_path / "a.csv").write_text(f"who,what\n{SECRET},i1\n")
     (tmp_path / "b.csv").write_text(f"what,who\ni1,{SECRET}\n")
-    fails(UnreadableSource, str(tmp_path / "*.csv"), "a.csv", "b.csv", "header")
+    fails(UnreadableSource, str(tmp_path / "*.csv"), "*.csv", "header")
+    fails(UnreadableSource, [tmp_path / "a.csv", tmp_path / "b.csv"], "b.csv", "header")
 
 
 def test_lines_that_cannot_be_parsed_are_dropped(tmp_path):
@@ -483,13 +484,66 @@ def test_parquet_files_must_agree_on_types(tmp_path):
         pa.parquet.write_table(
             pa.table({"who": pa.array([1, 2], kind), "what": ["i1", "i2"]}), tmp_path / f"{name}.parquet"
         )
-    fails(InvalidTable, str(tmp_path / "*.parquet"), "b.parquet", "'who'", "type")
+    fails(InvalidTable, str(tmp_path / "*.parquet"), "*.parquet", "'who'", "type")
 
 
 def test_parquet_files_that_lack_a_column(tmp_path):
     for name, columns in (("a", ["who", "what"]), ("b", ["who"])):
         pa.parquet.write_table(arrow().select(columns), tmp_path / f"{name}.parquet")
-    fails(InvalidTable, str(tmp_path / "*.parquet"), "b.parquet", "no column 'what'")
+    fails(InvalidTable, str(tmp_path / "*.parquet"), "*.parquet", "no column 'what'")
+
+
+def folder_of_users(folder, suffix, bad):
+    """A file for each user, named after them; one of them, last, is bad."""
+    for name in ("alice", "bob"):
+        table = pa.table({"who": [name], "what": ["i1"]})
+        if suffix == "parquet":
+            pa.parquet.write_table(table, folder / f"{name}.parquet")
+        else:
+            text = {"csv": f"who,what\n{name},i1\n", "json": json.dumps([{"who": name, "what": "i1"}])}[suffix]
+            (folder / f"{name}.{suffix}").write_text(text)
+    place = folder / f"{SECRET}.{suffix}"
+    if bad == "folder":
+        place.mkdir()
+    elif bad == "link to nothing":
+        place.symlink_to(folder / "nowhere")
+    elif bad == "types":
+        pa.parquet.write_table(pa.table({"who": [1.5], "what": ["i1"]}), place)
+    elif bad == "columns":
+        pa.parquet.write_table(pa.table({"who": ["x"]}), place)
+    else:
+        place.write_text(bad)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "bad"),
+    [
+        ("csv", "folder"),
+        ("csv", "link to nothing"),
+        ("csv", "what,who\ni1,x\n"),
+        ("csv", ""),
+        ("parquet", "no parquet"),
+        ("parquet", "types"),
+        ("parquet", "columns"),
+        ("json", '{"who": "x"}\n{"who": "y"}\n'),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_no_message_names_a_file_that_a_glob_found(suffix, bad, first, tmp_path):
+    folder_of_users(tmp_path, suffix, bad)
+    if first:  # before all others in order
+        (tmp_path / f"{SECRET}.{suffix}").rename(tmp_path / f"a-{SECRET}.{suffix}")
+    with pytest.raises(CrowdgramError) as caught:
+        release(str(tmp_path / f"*.{suffix}"))
+    assert not isinstance(caught.value, EngineFailure)
+    for name in (SECRET, "alice", "bob"):
+        assert_silent(caught.value, name)
+
+
+def test_no_message_names_a_file_that_two_globs_found(tmp_path):
+    (tmp_path / f"{SECRET}.csv").write_text("who,what\nx,i1\n")
+    fails(UnreadableSource, [tmp_path / "*.csv", tmp_path / "z*.csv"], "more than once", "z*.csv")
+    fails(InvalidTable, str(tmp_path / "*.csv"), "'where'", "*.csv", item="where")
 
 
 def test_lists_of_files_that_do_not_go_together(tmp_path):

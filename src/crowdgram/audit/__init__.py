@@ -10,6 +10,7 @@ from .blackbox import attack_releases, attack_sampler
 from .forms import FORMS, Form, form_cases
 from .pairs import Pair, RowPair, pairs_for
 from .release_twins import RELEASE_TWINS
+from .selftest import SelfTest, check_draws
 from .twins import MECHANISM_TWINS, Twin
 
 __all__ = [
@@ -21,11 +22,13 @@ __all__ = [
     "Form",
     "Pair",
     "RowPair",
+    "SelfTest",
     "Twin",
     "attack",
     "attack_releases",
     "attack_sampler",
     "cases",
+    "check_draws",
     "form_cases",
     "pairs_for",
 ]

@@ -31,8 +31,8 @@ Integers = npt.NDArray[np.int64]
 def low_threshold() -> AbstractContextManager[None]:
     """The threshold that one item of one user needs, where a user may have a thousand."""
 
-    def for_one(tops: Any, coefficients: Any, sigmas: Any, delta: float) -> int:
-        return lone_threshold(tops[:1], coefficients, sigmas, delta)
+    def for_one(tops: Any, rounds: int, sigma: float, delta: float) -> int:
+        return lone_threshold(tops[:1], rounds, sigma, delta)
 
     return swapped(discovery, "lone_threshold", for_one)
 

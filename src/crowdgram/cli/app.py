@@ -189,7 +189,9 @@ def release(
         typer.Option(help="Name of the item for all rows outside the domain. [default: other, where items are found]"),
     ] = None,
     table: Annotated[str | None, typer.Option(help="Table of a database.")] = None,
-    query: Annotated[str | None, typer.Option(help="SELECT that defines the table, in the database's SQL.")] = None,
+    query: Annotated[
+        str | None, typer.Option(help="SELECT of columns and expressions of one row, FROM one table.")
+    ] = None,
     count: Annotated[str | None, typer.Option(help="Column of whole numbers: how many rows a row stands for.")] = None,
     where: Annotated[
         str | None,

@@ -12,7 +12,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..audit import TWINS, Finding, attack, attack_releases, attack_sampler, cases, form_cases
+from ..audit import (
+    TWINS,
+    Case,
+    Finding,
+    SelfTest,
+    attack,
+    attack_releases,
+    attack_sampler,
+    cases,
+    check_draws,
+    form_cases,
+)
 from ..mechanisms import Weight
 from ..privacy import Adjacency, Guarantee
 from .display import Stages
@@ -20,6 +31,8 @@ from .display import Stages
 __all__ = ["Options", "run"]
 
 FIGURES = ("claimed epsilon", "delta", "at least")
+KINDS: tuple[tuple[Literal["laplace", "gaussian"], float], ...] = (("laplace", 0.0), ("gaussian", 1e-6))
+"""Kinds of noise, with a delta that each can serve."""
 
 
 @dataclass(frozen=True)
@@ -51,37 +64,74 @@ class _Line:
 
 
 def run(options: Options, console: Console, *, as_json: bool) -> bool:
-    """Attack, show a table, and tell whether every claim stood and every twin was caught."""
+    """Test the sampler, attack, show a table, and tell whether every claim stood and every twin was caught.
+
+    A sampler that fails its self-test ends the audit: all that follows takes its word.
+    """
+    chosen = _chosen(options)
     with Stages(Console(stderr=True)) as stages:
-        lines = list(_lines(options, stages))
+        stages("testing the sampler against exact probabilities")
+        tests = [check_draws(kind) for kind, _ in KINDS]
+        sound = all(test.passed for test in tests)
+        lines = list(_lines(chosen, options, stages)) if sound else []
     if as_json:
-        console.print(json.dumps([_plain(line) for line in lines], indent=1), markup=False, highlight=False)
+        plain = [*(_plain_test(test) for test in tests), *(_plain(line) for line in lines)]
+        console.print(json.dumps(plain, indent=1), markup=False, highlight=False)
     else:
-        _show(console, lines, options)
-    return all(line.good for line in lines)
+        for test in tests:
+            console.print(_said(test), markup=False, highlight=False, soft_wrap=not console.is_terminal)
+        if sound:
+            console.print()
+            _show(console, lines, options)
+    return sound and all(line.good for line in lines)
 
 
-def _lines(options: Options, stages: Stages) -> Iterator[_Line]:
-    chosen = tuple(  # all of them at once: bad input is refused before the first attack
-        cases(
+def _said(test: SelfTest) -> str:
+    worst = f"{test.event} at scale {test.scale:.4g}: expected {test.expected:.4f}, seen {test.seen:.4f}"
+    if test.passed:
+        return f"Sampler of {test.kind} noise: {test.events} probabilities fit. Worst: {worst}."
+    return (
+        f"Sampler of {test.kind} noise: REFUTED. {worst}; a right sampler is so far off with chance {test.chance:.1g}. "
+        "Do not release anything with it: install another version of opendp."
+    )
+
+
+def _plain_test(test: SelfTest) -> dict[str, object]:
+    return {
+        "self_test": test.kind,
+        "verdict": "stands" if test.passed else "REFUTED",
+        "worst_event": test.event,
+        "scale": test.scale,
+        "expected": test.expected,
+        "seen": test.seen,
+        "chance": test.chance,
+        "events": test.events,
+    }
+
+
+def _chosen(options: Options) -> tuple[Case, ...]:
+    """All attacks at once: bad input is refused before the first."""
+    return (
+        *cases(
             options.epsilon,
             options.delta,
             mechanisms=options.mechanisms,
             weights=options.weights,
             adjacencies=options.adjacencies,
-        )
-    )
-    whole = tuple(
-        form_cases(
+        ),
+        *form_cases(
             options.epsilon,
             options.delta,
             forms=options.forms,
             mechanisms=options.form_mechanisms,
             weights=options.weights,
             adjacencies=options.adjacencies,
-        )
+        ),
     )
-    for case in (*chosen, *whole):
+
+
+def _lines(chosen: Iterable[Case], options: Options, stages: Stages) -> Iterator[_Line]:
+    for case in chosen:
         title = f"attacking {case.name} by {case.weight}, {case.claim.adjacency.value}"
         stages(title)
         yield _judged(attack(case, runs=options.runs, confidence=options.confidence))
@@ -90,8 +140,7 @@ def _lines(options: Options, stages: Stages) -> Iterator[_Line]:
             yield _judged(attack_releases(case, runs=options.releases, confidence=options.confidence))
     if not options.twins:
         return
-    kinds: tuple[tuple[Literal["laplace", "gaussian"], float], ...] = (("laplace", 0.0), ("gaussian", 1e-6))
-    for kind, delta in kinds:
+    for kind, delta in KINDS:
         stages(f"attacking the sampler of {kind} noise")
         yield _judged(attack_sampler(kind, Guarantee(4.0, delta), confidence=options.confidence))
     for twin in TWINS:

@@ -15,7 +15,7 @@ from .request import Request
 
 __all__ = ["Opened", "find_items", "set_aside"]
 
-WORTH = 2 / 3
+WORTH = 5 / 8
 """What rounds make of the items of a user by adapting: as if the threshold were lower by this factor."""
 
 TOLERABLE = 0.08

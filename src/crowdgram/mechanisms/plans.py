@@ -29,7 +29,12 @@ def plan_opening(guarantee: Guarantee, mechanism: str, share: float | None) -> t
 
     "auto" is "adaptive" where the discovery leaves too little for plain Laplace noise to be a choice.
     """
-    plan = plan_discovery(guarantee, share, finish_of(mechanism), looks=mechanism in LOOKING)
+    most = Request("rows", None, None, lambda _: None)  # of all requests it sets most aside
+
+    def aside(spending: Spending) -> None:
+        set_aside(spending, mechanism, most, items=1)
+
+    plan = plan_discovery(guarantee, share, finish_of(mechanism), looks=mechanism in LOOKING, set_aside=aside)
     if mechanism == "auto":
         trial = Spending(guarantee)
         rehearse(trial, plan)

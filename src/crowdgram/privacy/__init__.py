@@ -27,7 +27,13 @@ from crowdgram.privacy.events import (
 from crowdgram.privacy.filters import Cost, Filter, Plan, cost_of, opaque_cost
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
 from crowdgram.privacy.ledger import Entry, Ledger, check_label
-from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, choose_each, fresh_salt
+from crowdgram.privacy.noise import (
+    add_discrete_gaussian,
+    add_discrete_laplace,
+    check_sampler,
+    choose_each,
+    fresh_salt,
+)
 from crowdgram.privacy.spending import Spending
 
 __all__ = [
@@ -50,6 +56,7 @@ __all__ = [
     "add_discrete_laplace",
     "check",
     "check_label",
+    "check_sampler",
     "choose_each",
     "cost_of",
     "delta_spent",

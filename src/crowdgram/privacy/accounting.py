@@ -53,8 +53,9 @@ def delta_spent(events: Iterable[Event], epsilon: float) -> float:
 
     Formula: D + e^H sum_i m_i delta_mu(epsilon - 2H - l_i), where D is the sum of the deltas of thresholds, mu^2 =
     sum of gaussian_event_mu^2, H = ETA times the sum of the dimensions of Gaussian events, and m_i, l_i are the
-    masses and losses of the pure events together (one mass 1 at loss 0 if there are none). D alone if there are no
-    Gaussian events and the epsilons of the pure ones add to at most `epsilon`.
+    masses and losses of the pure events together (one mass 1 at loss 0 if there are none). Or D + e^H
+    delta_mu(epsilon - E - 2H), E the sum of the epsilons of the pure events, if that is less. D alone if there are no
+    Gaussian events and E is at most `epsilon`.
 
     Guarantee: for the unit and adjacency whose sensitivities the events hold; adaptive; rounded up.
     Reference: docs/proofs/accounting.md, Theorem 4; docs/proofs/discovery.md, Theorem 1.
@@ -288,6 +289,15 @@ class _Spent:
     def _noise_delta(self, epsilon: float) -> float:
         if not self.gaussian and self.pure <= Fraction(epsilon):
             return 0.0
+        if self.mu_squared is None:
+            return 1.0
+        left = Fraction(epsilon) - self.pure
+        # Epsilons that add up: the grid of losses, whose step is rounded up, may say more where they are tiny.
+        added = self.gaussian_only()._noise_delta(-float_up(-left)) if self.pure > 0 and left >= 0 else 1.0
+        return min(self._composed(epsilon), added)
+
+    def _composed(self, epsilon: float) -> float:
+        """The Gaussian curve, spread over the losses of the pure events."""
         if self.mu_squared is None or (self.pure > 0 and self.loss is None):
             return 1.0
         mu = _sqrt_up(self.mu_squared)

@@ -9,18 +9,28 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import Any
+from importlib import metadata
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from crowdgram.errors import InvalidArgument
+from crowdgram.errors import InvalidArgument, MissingDependency
 
-__all__ = ["MAX_SCALE", "add_discrete_gaussian", "add_discrete_laplace", "choose_each", "fresh_salt"]
+__all__ = [
+    "MAX_SCALE",
+    "add_discrete_gaussian",
+    "add_discrete_laplace",
+    "check_sampler",
+    "choose_each",
+    "fresh_salt",
+    "unchecked_draws",
+]
 
 Integers = npt.NDArray[np.int64]
 
@@ -29,6 +39,29 @@ _CLAMP = 2**62
 _MAX_THREADS = 16
 # A draw takes about 10 microseconds; a thread is worth starting for a few milliseconds of them.
 _CHUNK = 2048
+
+FIRST_GOOD = (0, 14, 2)
+"""The first version of OpenDP to draw with. In 0.14.0 and 0.14.1 discrete Laplace noise has wrong probabilities at some
+scales, 3 and 5 among them, and so has Gaussian noise, which is made of it.
+"""
+
+
+@lru_cache(maxsize=1)
+def check_sampler() -> None:
+    """Refuse to draw with a version of OpenDP whose noise is known to be wrong, or that is not known at all."""
+    try:
+        version = metadata.version("opendp")
+    except metadata.PackageNotFoundError:
+        version = "of an unknown version"
+    parts = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)(.*)", version)
+    # With a suffix, it may come before the version that it names.
+    if parts is None or (*map(int, parts.groups()[:3]), not parts[4]) < (*FIRST_GOOD, True):
+        needed = ".".join(map(str, FIRST_GOOD))
+        raise MissingDependency(
+            f"the installed opendp is {version}, whose noise cannot be trusted: 0.14.0 and 0.14.1 draw Laplace noise "
+            f"with wrong probabilities. Nothing was drawn. Install opendp {needed} or later: pip install "
+            f"'opendp>={needed}'."
+        )
 
 
 def add_discrete_gaussian(values: Integers | Sequence[int], sigma: float) -> Integers:
@@ -78,6 +111,7 @@ def choose_each(scores: Integers, scale: float) -> Integers:
     probability exp((score - largest)/scale), in rationals, until one is kept; before, by comparing partially
     sampled Gumbel variables. Both are the distribution above. docs/proofs/bounded-range.md.
     """
+    check_sampler()
     measure = _choice_measurement(_checked_scale("scale", scale))
     rows = np.ascontiguousarray(scores, dtype=np.int64)
     if rows.ndim != 2 or rows.shape[1] == 0 or scores.dtype.kind not in "iu":
@@ -102,12 +136,20 @@ def fresh_salt() -> str:
     return secrets.token_hex(16)
 
 
+def unchecked_draws(kind: Literal["laplace", "gaussian"], scale: float, draws: int) -> Integers:
+    """Bare noise of whatever version is installed: for the self-test that judges it, and for nothing else."""
+    measurement = _laplace_measurement if kind == "laplace" else _gaussian_measurement
+    return _measured(np.zeros(draws, dtype=np.int64), measurement(_checked_scale("scale", scale)))
+
+
 def _add(name: str, values: Any, scale: float, measurement: Callable[[float], Any]) -> Integers:
+    check_sampler()
     scale = _checked_scale(name, scale)
     clamped = _clamped(values)
-    if clamped.size == 0:
-        return clamped
-    measure = measurement(scale)
+    return clamped if clamped.size == 0 else _measured(clamped, measurement(scale))
+
+
+def _measured(clamped: Integers, measure: Any) -> Integers:
     chunks = [clamped[start : start + _CHUNK] for start in range(0, clamped.size, _CHUNK)]
     threads = min(os.cpu_count() or 1, _MAX_THREADS, len(chunks))
     if threads == 1:

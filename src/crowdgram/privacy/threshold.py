@@ -26,30 +26,28 @@ ROUNDING = 40
 MOST_ROUNDS = 16
 
 
-def lone_threshold(tops: Sequence[int], coefficients: Sequence[int], sigmas: Sequence[float], delta: float) -> int:
+def lone_threshold(tops: Sequence[int], rounds: int, sigma: float, delta: float) -> int:
     """A threshold that no coordinate of one user alone exceeds, but for a chance of `delta`.
 
-    Formula: T = max_n ceil(tops[n-1] + 40 sum_t a_t + s z_n), z_n = Phi^-1((1 - d)^(1/n)), where n = 1..len(tops) is
-    how many coordinates the user has, tops[n-1] bounds what the user adds to each of them in all, a_t are the
-    `coefficients` and s^2 = sum_t a_t^2 sigma_t^2, `sigmas` the discrete Gaussian noise of each round, and d is
-    `delta` less one part in a million.
+    Formula: T = max_n ceil(r tops[n-1] + 40 r + s z_n), z_n = Phi^-1((1 - d)^(1/n)), where n = 1..len(tops) is how many
+    coordinates the user has, tops[n-1] bounds what the user adds to each of them in a round, r is `rounds`,
+    s = sqrt(r) `sigma`, `sigma` the discrete Gaussian noise of a round, and d is `delta` less one part in a million.
 
-    Guarantee: let coordinate i have the value v_i + sum_t a_t Z_ti, Z_ti independent discrete Gaussians of scale
-    sigma_t, and v_i <= tops[n-1] whatever the noise is (v may depend on it). Then P[some of the n coordinates exceeds
-    T] <= delta. Rounded up. Reference: docs/proofs/discovery.md, Lemma 3; for one round and real numbers Gopi et al.,
-    "Differentially Private Set Union" (arXiv 2002.09745).
+    Guarantee: let coordinate i have the value v_i + sum_t Z_ti over r rounds, Z_ti independent discrete Gaussians of
+    scale sigma, and v_i <= r tops[n-1] whatever the noise is (v may depend on it). Then P[some of the n coordinates
+    exceeds T] <= delta. Rounded up. Reference: docs/proofs/discovery.md, Lemma 3; for one round and real numbers Gopi
+    et al., "Differentially Private Set Union" (arXiv 2002.09745).
     """
     if not LEAST_DELTA <= delta < 0.5:
         raise InvalidArgument(f"delta is {delta!r}; a threshold needs at least {LEAST_DELTA:g} and less than a half.")
-    if not tops or not 1 <= len(coefficients) == len(sigmas) <= MOST_ROUNDS or min(sigmas) <= 2.0:
-        raise InvalidArgument("tops, coefficients and sigmas (above 2) need at least one entry each, a sigma a round.")
-    spread = math.hypot(*(a * sigma for a, sigma in zip(coefficients, sigmas, strict=True)))
-    numbers = np.arange(1, len(tops) + 1)
+    if not tops or not 1 <= rounds <= MOST_ROUNDS or not 2.0 < sigma < math.inf:
+        raise InvalidArgument(f"tops need an entry, rounds a number from 1 to {MOST_ROUNDS}, sigma one above 2.")
+    spread, numbers = math.sqrt(rounds) * sigma, np.arange(1, len(tops) + 1)
     z = -ndtri(-np.expm1(math.log1p(-delta * (1.0 - 1e-6)) / numbers))
-    highest = float(np.max(np.asarray(tops, dtype=np.float64) + spread * z))
+    highest = float(np.max(rounds * np.asarray(tops, dtype=np.float64) + spread * z))
     # Doubles are good to 2^-50 of the largest term; ndtri's own error is within the millionth of delta.
-    slack = 2.0**-48 * (max(tops) + spread * float(np.max(np.abs(z))))
-    return math.ceil(highest + slack) + ROUNDING * sum(coefficients)
+    slack = 2.0**-48 * (rounds * max(tops) + spread * float(np.max(np.abs(z))))
+    return math.ceil(highest + slack) + ROUNDING * rounds
 
 
 def lone_laplace_threshold(mass: int, most: int, scale: float, delta: float) -> int:

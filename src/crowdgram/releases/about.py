@@ -79,12 +79,17 @@ def items(release: Release) -> str | None:
     if release.threshold_delta:
         share = release.parameters.get("discovery_share")
         part = f"{share:.3g} of" if isinstance(share, float) else "part of"
-        said.append(f"The items were found in the table itself, and {part} the budget bought that.")
+        listed = f"{len(release) - int(release._unlisted.sum()):,} listed"
+        said.append(f"The items ({listed}) were found in the table itself, and {part} the budget bought that.")
     if said and len(release) == 1 and release.other is not None:
         said.append("None was found that enough users have.")
+    missed = release.missed
     if others:
         said.append(f"The item '{others[-1]}' stands for all items that are not listed.")
-    elif said:
+    if others and missed is not None:
+        interval = f"{missed.confidence:.0%} interval {missed.lower:.4f} to {missed.upper:.4f}"
+        said.append(f"Share of all that is missed in this way: {missed.value:.4f} ({interval}).")
+    if said and not others:
         said.append("Items that are not listed are left out.")
     return " ".join(said) or None
 

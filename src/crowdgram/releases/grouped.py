@@ -66,6 +66,11 @@ class GroupedRelease(Mapping[Value, Release]):
         """Every draw of noise, for all groups together."""
         return self.joint.events
 
+    @property
+    def missed(self) -> Quantity | None:
+        """The share of all, over all groups together, that belongs to items which are not listed."""
+        return self.joint.missed
+
     @cached_property
     def groups(self) -> tuple[Value, ...]:
         """The groups, in the order in which they were given, or of their values where they were found."""

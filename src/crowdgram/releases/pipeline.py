@@ -25,7 +25,7 @@ from ..mechanisms import (
     reserve_pilot,
 )
 from ..paper import PAPER_MECHANISMS, check_paper
-from ..privacy import Adjacency, Guarantee, Spending
+from ..privacy import Adjacency, Guarantee, Spending, check_sampler
 from .about import warned_of_too_little
 from .budgets import LedgerLike, charged, opened, stored
 from .grouped import GroupedRelease
@@ -195,6 +195,7 @@ def release(
         guarantee = replace(guarantee, delta=0.0)
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
+    check_sampler()
     report = progress or (lambda _: None)
     budget = opened(ledger, label, guarantee)
 

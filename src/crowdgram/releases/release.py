@@ -226,6 +226,22 @@ class Release:
         value, low, high = (self.parameters.get(f"rows_above_bound{end}") for end in ("", "_low", "_high"))
         return None if value is None or low is None or high is None else Quantity(value, low, high, self.confidence)
 
+    @cached_property
+    def missed(self) -> Quantity | None:
+        """The share of all that belongs to items which are not listed: what a search for items has missed. None where
+        there is no item for them. With groups, the items for all others of every group are counted together.
+        """
+        from .parts import summed
+
+        unlisted = self._unlisted
+        if not unlisted.any():
+            return None
+        if unlisted.sum() == 1:
+            one = self._at(int(np.argmax(unlisted)))
+        else:
+            one = summed(self, ("listed", "missed"), unlisted.astype(np.int64), ("item",), {}).estimate("missed")
+        return Quantity(one.probability, one.lower, one.upper, self.confidence)
+
     def about_items(self) -> str | None:
         """Where the items come from, in plain words; None for a public domain that is all."""
         from .about import items
@@ -447,6 +463,11 @@ class Release:
     @cached_property
     def _places(self) -> dict[Item, int]:
         return {item: place for place, item in enumerate(self.items)}
+
+    @cached_property
+    def _unlisted(self) -> npt.NDArray[np.bool_]:
+        """Which items stand for all that are not listed, of all or of a group."""
+        return np.array([any(isinstance(value, Other) for value in _values(item)) for item in self.items], dtype=bool)
 
     @cached_property
     def _whole_days(self) -> tuple[bool, ...]:

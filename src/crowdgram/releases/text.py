@@ -10,7 +10,10 @@ import unicodedata
 
 __all__ = ["guarded_cell", "printable", "unguarded_cell"]
 
-_FORMULA = tuple("=+-@\t\r\n'＝＋－＠")
+_FORMULA = tuple("=+-@\u2212")
+_BREAKS = tuple("\t\r\n'")
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Blank, or without a shape, though Unicode counts them as letters, marks or symbols."""
 
 
 def printable(text: str) -> str:
@@ -26,10 +29,22 @@ def printable(text: str) -> str:
 def guarded_cell(text: str) -> str:
     """`text` for a cell of CSV that a spreadsheet may open: what would be read as a formula gets a quote before it.
 
-    That is a text whose first character is one of = + - @ (or their wide forms), a tab, a line break, or the quote
-    itself, so that `unguarded_cell` gives back every text.
+    That is a text that begins with a tab, a line break, or the quote itself, so that `unguarded_cell` gives back every
+    text; or whose first character that can be seen is one of = + - @ in any width: programs drop blanks and invisible
+    characters before it.
     """
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    seen = next((char for char in text if not _is_unseen(char)), "")
+    formula = unicodedata.normalize("NFKC", seen).startswith(_FORMULA)
+    return f"'{text}" if formula or text.startswith(_BREAKS) else text
+
+
+def _is_unseen(char: str) -> bool:
+    """Whether a character is blank, or has no shape at all."""
+    return (
+        char.isspace()
+        or char in _UNSEEN
+        or unicodedata.category(char) in ("Cc", "Cf", "Cn", "Co", "Cs", "Mn", "Zl", "Zp", "Zs")
+    )
 
 
 def unguarded_cell(cell: str) -> str:

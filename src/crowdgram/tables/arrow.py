@@ -1,4 +1,8 @@
-"""Arrow columns on their way into the engine: what it would fail on is null before it gets there."""
+"""Arrow columns on their way into the engine: what it would fail on is null before it gets there.
+
+Columns are first as their values are: a dictionary or a run of equal values is a way to store them, and no type of its
+own. So one rule holds for a type however it is stored, and whoever made the table.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["as_text", "in_years", "is_foreign"]
+from ..errors import InvalidTable
+
+__all__ = ["as_text", "check_users", "in_years", "is_foreign"]
 
 _SECONDS = (-62_135_596_800, 253_402_300_799)
 """The first and the last second of the years 1 to 9999, counted from 1970."""
+
+_KNOWN = ("arrow.uuid", "arrow.json")
+"""Extensions that the engine tells apart by itself."""
 
 
 def as_text(values: pa.Array) -> pa.Array:
@@ -29,18 +38,28 @@ def _decoded(value: bytes | None) -> str | None:
         return None
 
 
+def check_users(schema: pa.Schema, user: str) -> None:
+    """Refuse a type of the user column whose values engines do not tell apart: users would merge."""
+    if user in schema.names and pa.types.is_date64(_stored(schema.field(user).type)):
+        raise InvalidTable(
+            f"user column {user!r} has type date64, whose parts of a day engines drop: users would merge. Cast it to "
+            "date32."
+        )
+
+
 def is_foreign(kind: pa.DataType) -> bool:
     """Whether the engine fails on some values of this type, which reaches further than its own; lacks it; or, of
-    nanoseconds in Parquet, takes some rows for infinite or not by what other rows hold.
+    nanoseconds in Parquet, takes some rows for infinite or not by what other rows hold. Or whether it is another
+    type, stored in its own way.
     """
     if pa.types.is_timestamp(kind):
-        return kind.unit in ("s", "ms", "ns")
-    return bool(pa.types.is_date64(kind))
+        return bool(kind.unit in ("s", "ms", "ns"))
+    return bool(pa.types.is_date64(kind) or pa.types.is_null(kind) or _stored(kind) != kind)
 
 
 def in_years(data: Any, columns: Sequence[str]) -> Any:
-    """A table, reader or dataset with its foreign timestamps in microseconds and dates in days; null outside the years
-    1 to 9999. Of a dataset, these columns.
+    """A table, reader or dataset with its columns as their values are, foreign timestamps in microseconds and dates in
+    days; null outside the years 1 to 9999. Of a dataset, these columns.
     """
     schema = data.schema
     if not any(is_foreign(field.type) for field in schema if field.name in columns):
@@ -55,17 +74,55 @@ def in_years(data: Any, columns: Sequence[str]) -> Any:
     return pa.RecordBatchReader.from_batches(finer, batches)
 
 
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """The type of the values of a dictionary, of runs, or of an extension that engines do not know."""
+    values = kind
+    while not _is_plain(values):
+        values = values.storage_type if isinstance(values, pa.BaseExtensionType) else values.value_type
+    return pa.string() if values != kind and pa.types.is_string_view(values) else values
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.extension_name in _KNOWN
+    return not (pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind))
+
+
+def _plain(column: Any) -> Any:
+    """The values of a dictionary, of runs, or of an extension that engines do not know."""
+    while not _is_plain(kind := column.type):
+        if isinstance(kind, pa.BaseExtensionType):
+            column = column.cast(kind.storage_type)
+        else:
+            column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(kind) else _looked_up(column)
+    return column
+
+
+def _looked_up(column: Any) -> Any:
+    """The values of a dictionary. Of views of strings as strings: Arrow cannot look the former up."""
+    kind = column.type
+    if not pa.types.is_string_view(kind.value_type):
+        return column.cast(kind.value_type)
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([_looked_up(chunk) for chunk in column.chunks], pa.string())
+    return column.dictionary.cast(pa.string()).take(column.indices)
+
+
 def _finer(kind: pa.DataType) -> pa.DataType:
+    kind = _stored(kind)
+    if pa.types.is_null(kind):
+        return pa.string()  # without any value it has no type; as strings it serves like any other empty column
     if not is_foreign(kind):
         return kind
     return pa.date32() if pa.types.is_date64(kind) else pa.timestamp("us", kind.tz)
 
 
 def _shifted(column: Any) -> Any:
+    column = _plain(column)
     kind = column.type
     if not is_foreign(kind):
         return column
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+    if pa.types.is_null(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"):
         return column.cast(_finer(kind), safe=False)
     first, last = _SECONDS
     if pa.types.is_date64(kind) or kind.unit == "ms":

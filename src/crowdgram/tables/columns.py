@@ -19,7 +19,8 @@ class MissingColumn(InvalidTable):
 
 
 def check_columns(available: Sequence[object], wanted: Sequence[str] | None, text: str | None = None) -> None:
-    """Refuse a column that is missing, repeated or ambiguous. `text`: the text file that `available` was read from.
+    """Refuse a column that is missing, repeated or ambiguous. `text`: a name for the text file that `available` was
+    read from.
 
     What a text file has for names is not quoted: without a header line it is the first row, and a JSON key is content.
     """
@@ -34,12 +35,9 @@ def check_columns(available: Sequence[object], wanted: Sequence[str] | None, tex
                 "apart. Rename one of them."
             )
         if name not in available and text is not None:
-            kind = (
-                "the keys of its records"
-                if text.lower().removesuffix(".gz").endswith(("json", "jsonl"))
-                else "its header line"
+            raise MissingColumn(
+                name, f"column {name!r} is not in {text}. Check its header line: names need to match exactly."
             )
-            raise MissingColumn(name, f"column {name!r} is not in {text!r}. Check {kind}: names need to match exactly.")
         if name not in available:
             alike += get_close_matches(name, [str(other) for other in available], 1)
             hint = f" Did you mean {alike[0]!r}? Names need to match exactly." if alike else ""

@@ -18,22 +18,29 @@ from typing import TYPE_CHECKING
 
 import ibis
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .domain import Domain
-from .engine import Engine
+from .engine import DuckEngine, Engine
 from .rows import COUNT_LIMIT, Rows
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["ROW_LIMIT", "Counts", "count_rows", "known_counts", "limited_counts", "listed_rows", "tally_rows"]
+__all__ = [
+    "ROW_LIMIT",
+    "Counts",
+    "count_rows",
+    "known_counts",
+    "limited_counts",
+    "listed_rows",
+    "summed_counts",
+    "tally_rows",
+]
 
 ROW_LIMIT = 2**20
 SUM_LIMIT = 2**51
 """What a user may count for before the limit is applied: below 2^52, where every engine divides exactly."""
-
-COUNTED_ITEMS = 2**22
-"""So many squares of the row limit still sum to 2^62."""
 
 _HALF = 2**20
 
@@ -75,26 +82,51 @@ def count_rows(rows: Rows, domain: Domain) -> Counts:
     cells = engine.keep(tallied, "counting rows by user and item")
     for uploaded in lists:
         engine.drop(uploaded)
-    # Counts that are given could reach the row limit in every item, and so many squares leave 64 bits.
-    return limited_counts(engine, cells, len(domain), squares=not rows.counted or len(domain) <= COUNTED_ITEMS)
+    return limited_counts(engine, cells, len(domain))
 
 
 def known_counts(engine: Engine, cells: pa.Table, items: int) -> Counts:
     """Counts of a table that is known already, given as cells (user, idx, n): for audits, which make their own."""
-    return limited_counts(engine, engine.upload(cells, "placing known counts"), items, squares=True)
+    cut = pc.min_element_wise(cells.column("n"), pa.scalar(SUM_LIMIT // items, pa.int64()))
+    known = cells.set_column(cells.column_names.index("n"), "n", cut)
+    return limited_counts(engine, engine.upload(known, "placing known counts"), items)
 
 
-def limited_counts(engine: Engine, cells: ir.Table, items: int, *, squares: bool) -> Counts:
-    """Add up each user's cells, and hold every user to ROW_LIMIT. Squares wait for that where they might not fit."""
-    users = engine.keep(_per_user(cells, ROW_LIMIT if squares else 1), "counting rows by user")
-    if not squares or _largest(engine, users) > ROW_LIMIT:
-        # Only saves a pass where nobody is over the limit: dividing by 1 would change nothing.
-        limited = engine.keep(_limited(cells, users), "limiting rows per user")
-        engine.drop(users)
-        engine.drop(cells)
-        cells = limited
-        users = engine.keep(_per_user(cells, ROW_LIMIT), "counting rows by user")
+def limited_counts(engine: Engine, cells: ir.Table, items: int) -> Counts:
+    """Add up each user's cells, and hold every user to ROW_LIMIT.
+
+    A user with more rows has all counts divided by q = ceil(rows / ROW_LIMIT), rounding down, so that they sum to at
+    most ROW_LIMIT. The same queries run whatever the table holds. `cells` is a kept table, and is used up.
+    """
+    stage = "counting rows by user"
+    users = engine.keep(_per_user(cells), stage)
+    over = users.filter(users.rows > ROW_LIMIT)
+    heavy = engine.keep(over.select("user", divisor=(over.rows + (ROW_LIMIT - 1)) // ROW_LIMIT), stage)
+    if isinstance(engine, DuckEngine):
+        # In place: if nobody is above the limit, as is usual, nothing is copied.
+        limited = engine.keep(_divided(cells.inner_join(heavy, "user")), stage)
+        totals = engine.keep(_per_user(limited), stage)
+        engine.exchange(cells, heavy, limited, stage)
+        engine.exchange(users, heavy, totals, stage)
+        used = [limited, totals]
+    else:
+        used = [users, cells]
+        cells = engine.keep(_divided(cells.left_join(heavy, "user")), stage)
+        users = engine.keep(_per_user(cells), stage)
+    for table in (heavy, *used):
+        engine.drop(table)
     return Counts(engine, cells, users, items)
+
+
+def summed_counts(engine: Engine, cells: ir.Table, items: int) -> Counts:
+    """Add up each user's cells, where nobody has more than ROW_LIMIT rows."""
+    return Counts(engine, cells, engine.keep(_per_user(cells), "counting rows by user"), items)
+
+
+def _divided(joined: ir.Table) -> ir.Table:
+    n = ibis.ifelse(joined.divisor.isnull(), joined.n, joined.n // joined.divisor)
+    divided = joined.select("user", "idx", n=n)
+    return divided.filter(divided.n > 0)
 
 
 def _whole(rows: Rows) -> ir.Table:
@@ -135,27 +167,17 @@ def _summed(table: ir.Table, groups: Sequence[str], most: int) -> ir.Table:
     """
     high = table.n // _HALF  # exact where an engine divides in doubles: n is below 2^52
     halves = table.mutate(high=high, low=table.n - high * _HALF)
-    sums = halves.group_by(*groups).agg(high=halves.high.sum().cast("int64"), low=halves.low.sum().cast("int64"))
+    sums = halves.group_by(*groups).agg(high=halves.high.sum(), low=halves.low.sum())
     high = ibis.least(sums.high, ibis.literal(SUM_LIMIT // _HALF, "int64"))
     low = ibis.least(sums.low, ibis.literal(SUM_LIMIT, "int64"))
     # A half that was cut is worth SUM_LIMIT by itself, so cutting it changes nothing.
     return sums.select(*groups, n=ibis.least(high * _HALF + low, ibis.literal(most, "int64")))
 
 
-def _per_user(cells: ir.Table, most: int) -> ir.Table:
-    # Capped, so that no square overflows before the limit is applied; after it, the cap changes nothing.
-    n = ibis.least(cells.n, ibis.literal(most, "int64"))
-    return cells.group_by("user").agg(rows=cells.n.sum().cast("int64"), squares=(n * n).sum().cast("int64"))
-
-
-def _largest(engine: Engine, users: ir.Table) -> int:
-    found = engine.fetch(users.agg(largest=users.rows.max()), "counting rows by user").column(0)[0].as_py()
-    return int(found or 0)
-
-
-def _limited(cells: ir.Table, users: ir.Table) -> ir.Table:
-    """Divide a user's counts by q = ceil(rows / ROW_LIMIT), rounding down, so that they sum to at most ROW_LIMIT."""
-    divisor = (users.rows + (ROW_LIMIT - 1)) // ROW_LIMIT
-    joined = cells.inner_join(users.select("user", divisor=divisor), "user")
-    divided = joined.select("user", "idx", n=(joined.n // joined.divisor).cast("int64"))
-    return divided.filter(divided.n > 0)
+def _per_user(cells: ir.Table) -> ir.Table:
+    """(user, rows, squares). In doubles, which do not fail, the squares of a user within ROW_LIMIT are exact: they sum
+    to at most ROW_LIMIT^2 = 2^40 < 2^53. Those of a user above it are cut, and replaced.
+    """
+    n = ibis.least(cells.n, ibis.literal(ROW_LIMIT, "int64"))
+    squares = ibis.least((n * n).cast("float64").sum(), ibis.literal(float(ROW_LIMIT**2), "float64"))
+    return cells.group_by("user").agg(rows=cells.n.sum(), squares=squares.cast("int64"))

@@ -4,8 +4,8 @@ A DuckDB file is attached to the embedded engine, read-only, and a Spark table s
 PostgreSQL the columns that are needed, and no others, are streamed into the embedded engine in batches: so the sums
 are the same integers whatever the database, nothing is written there, and memory does not grow with the table.
 
-A query defines the table, and the promise is about that table: each of its rows must come from one user's data alone.
-What plainly breaks that is refused (`check_query`); for the rest the caller answers.
+No SQL of the caller is run: of a query, the table is opened by its name, and the rest is rebuilt (`queries`). What a
+view computes, its database computes; whoever made the view answers for it.
 
 Types come from the declared types of the columns. SQLite enforces none: a value of another type than its column
 declares is read as missing. Errors name the database without user name or password, and never quote a row.
@@ -24,20 +24,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 import pyarrow as pa
-import sqlglot
-from sqlglot import exp
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
 from .arrow import as_text
-from .columns import check_columns
+from .columns import MissingColumn, check_columns
 from .engine import DuckEngine, Engine, fresh_name, shielded
+from .queries import read_query
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Database", "as_database", "check_query", "is_address", "open_database", "open_ibis", "resolved_kind"]
+__all__ = ["Database", "as_database", "asked_of", "is_address", "open_database", "open_ibis", "resolved_kind"]
 
 T = TypeVar("T")
+
+Name = tuple[str, ...]
+"""A table's name: perhaps a database, perhaps a schema, and the name."""
 
 BATCH = 50_000
 """Rows that are in memory at once on their way into the engine."""
@@ -45,6 +47,12 @@ BATCH = 50_000
 _SCHEMES = {"duckdb": "duckdb", "sqlite": "sqlite", "postgresql": "postgres", "postgres": "postgres", "spark": "spark"}
 _FILES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
 _STAGE = "reading the database"
+_DUCKDB_TABLES = """
+    SELECT s, t FROM (
+        SELECT database_name AS d, schema_name AS s, table_name AS t FROM duckdb_tables() WHERE NOT internal
+        UNION ALL SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal
+    ) WHERE d = 'source' AND lower(s) = lower(?) AND lower(t) = lower(?)"""
+"""Tables and views of the file, by name: none of the engine's own, which tell of its storage and settings."""
 _ISO_DATE = "-".join("[0-9]" * digits for digits in (4, 2, 2))
 
 
@@ -122,14 +130,39 @@ def as_database(source: object) -> Database | None:
 
 def open_database(database: Database, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
     """An engine and a table that has at least `columns`. No row is read before the engine asks for it."""
-    kind = resolved_kind(database)
-    if database.query is not None:
-        check_query(database.query, kind, user)
-    elif not database.table or not all(re.fullmatch(r"[^\x00\"]+", part) for part in database.table.split(".")):
-        raise InvalidArgument(f"table={database.table!r}: needs the name of a table, or of a schema and a table.")
-    if kind == "sqlite":
-        return _open_sqlite(database, columns, user)
-    return {"duckdb": _open_duckdb, "postgres": _open_postgres}[kind](database, columns)
+    openers = {"duckdb": _open_duckdb, "sqlite": _open_sqlite, "postgres": _open_postgres}
+    opener = openers[resolved_kind(database)]
+    return asked_of(database, columns, user, lambda name, needed: opener(database, name, needed, user))
+
+
+def asked_of(
+    database: Database, columns: Sequence[str] | None, user: str, opener: Callable[[Name, Any], tuple[Engine, ir.Table]]
+) -> tuple[Engine, ir.Table]:
+    """The table, or what the query asks of its table, which `opener` opens by its name."""
+    if database.query is None:
+        name = tuple((database.table or "").split("."))
+        _check_name(f"table={database.table!r}", name)
+        return opener(name, columns)
+    query = read_query(database.query, user)
+    _check_name(f"query={database.query!r}", query.table)
+    try:
+        engine, table = opener(query.table, query.needed(columns))
+    except MissingColumn as error:
+        if error.column in (columns or ()):
+            raise
+        said = str(error)
+    else:
+        try:
+            return engine, query.apply(engine, table)
+        except BaseException:
+            engine.close()
+            raise
+    raise InvalidArgument(f"query={database.query!r}: {said}")
+
+
+def _check_name(role: str, name: Name) -> None:
+    if not all(re.fullmatch(r"[^\x00\"]+", part) for part in name):
+        raise InvalidArgument(f"{role}: needs the name of a table, or of a schema and a table.")
 
 
 def open_ibis(backend: Any, table: ir.Table, user: str) -> tuple[Engine, ir.Table] | None:
@@ -155,83 +188,12 @@ def resolved_kind(database: Database) -> str:
     return _sniffed(database) if database.kind == "file" else database.kind
 
 
-# --- what a query may be
-
-_WRITES = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.Command, exp.Into)
-_ACROSS: dict[str, tuple[type, ...]] = {
-    "limits the number of rows": (exp.Limit, exp.Offset, exp.Fetch, exp.TableSample),
-    "holds a window function": (exp.Window, exp.Qualify),
-    "draws at random": (exp.Rand, exp.Randn),
-    "pivots": (exp.Pivot,),
-}
-_AGGREGATES = re.compile(
-    r"any|any_value|approx_quantile|arbitrary|arg_max_null|arg_max_nulls_last|arg_min_null|arg_min_nulls_last|"
-    r"bitstring_agg|combine_aggr|count_min_sketch|count_star|decimal_average|entropy|every|favg|fsum|geomean|"
-    r"geometric_mean|histogram|histogram_exact|histogram_numeric|hll_sketch_agg|hll_union_agg|json_group_array|"
-    r"json_group_object|json_group_structure|jsonb_agg|jsonb_group_array|jsonb_group_object|kahan_sum|"
-    r"kurtosis_pop|lttb|mad|mean|product|range_agg|range_intersect_agg|reservoir_quantile|sem|some|std|"
-    r"sum_no_overflow|sumkahan|total|try_avg|try_sum|variant_group_array|variant_group_object|wavg|"
-    r"weighted_avg|xmlagg"
-)
-"""Aggregates of DuckDB, SQLite, PostgreSQL and Spark that the parser takes for just any function."""
-
-
-def check_query(query: str, dialect: str, user: str) -> None:
-    """Refuse a query that is not one SELECT, or in which some users' rows plainly decide over those of others.
-
-    Aggregates are welcome where they are taken for each user: the user column must be among the groups of every
-    SELECT that aggregates.
-    """
-    try:
-        found = [tree for tree in sqlglot.parse(query, dialect=dialect) if tree is not None]
-    except (sqlglot.errors.SqlglotError, RecursionError):
-        raise InvalidArgument(f"query={query!r} does not parse as SQL.") from None
-    if len(found) != 1 or not isinstance(found[0], exp.Query) or found[0].find(*_WRITES):
-        raise InvalidArgument(f"query={query!r}: needs one SELECT, which writes nothing.")
-    why = "so that one user's rows would decide over another's. Take it out, or make a public table of it first."
-    for what, kinds in _ACROSS.items():
-        if found[0].find(*kinds):
-            raise InvalidArgument(f"query={query!r} {what}, {why}")
-    for select in found[0].find_all(exp.Select):
-        distinct = select.args.get("distinct")
-        if distinct is not None and distinct.args.get("on") is not None:
-            raise InvalidArgument(f"query={query!r} holds DISTINCT ON, {why}")
-        if _aggregates(select) and not _groups_by(select, user):
-            raise InvalidArgument(
-                f"query={query!r} aggregates over users: every SELECT with an aggregate needs {user!r} in its GROUP "
-                "BY, since otherwise one user's rows would decide over another's."
-            )
-
-
-def _aggregates(select: Any) -> bool:
-    if select.args.get("group") is not None or select.args.get("having") is not None:
-        return True
-    marks = (exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Anonymous)
-    found = (one for one in select.find_all(*marks) if one.find_ancestor(exp.Select) is select)
-    return any(not isinstance(one, exp.Anonymous) or _AGGREGATES.fullmatch(one.name.lower()) for one in found)
-
-
-def _groups_by(select: Any, user: str) -> bool:
-    group = select.args.get("group")
-    if group is None or any(group.args.get(kind) for kind in ("grouping_sets", "cube", "rollup", "totals")):
-        return False
-    by_name = {one.alias_or_name: one.unalias() for one in select.expressions}
-    if group.args.get("all"):
-        return user in by_name
-    for one in group.expressions:
-        if isinstance(one, exp.Literal) and not one.is_string and one.name.isdigit():
-            place = int(one.name)
-            one = select.expressions[place - 1].unalias() if 1 <= place <= len(select.expressions) else one
-        if (isinstance(one, exp.Column) and one.name == user) or (user in by_name and by_name[user] == one):
-            return True
-    return False
-
-
 # --- DuckDB
 
 
-def _open_duckdb(database: Database, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, _: str) -> tuple[Engine, ir.Table]:
     path = _existing(database)
+    missing = _no_table(database, name)
     engine = DuckEngine.embedded()
     try:
         connection = engine.backend.con
@@ -239,14 +201,14 @@ def _open_duckdb(database: Database, columns: Sequence[str] | None) -> tuple[Eng
             lambda: connection.execute(f"ATTACH '{path.replace(chr(39), chr(39) * 2)}' AS source (READ_ONLY)"),
             UnreadableSource(f"{database.shown} cannot be opened as a DuckDB database: it is none, or in use."),
         )
-        connection.execute("USE source")
-        name = database.table
-        wrong: Exception = InvalidArgument(f"query={database.query!r} cannot be run by {database.shown}. Check names.")
-        if name is not None:
-            wrong = UnreadableSource(f"{database.shown} has no table {name!r}. Check the name.")
-        query = database.query or f"SELECT * FROM {_quoted(name or '')}"
+        # The file is not made the default: names of functions would be looked up there first, among its macros.
+        listed = (name[-2] if len(name) > 1 else "main"), name[-1]
+        found = _said(lambda: connection.execute(_DUCKDB_TABLES, listed).fetchall(), missing) if len(name) < 3 else []
+        if len(found) != 1:
+            raise missing
         view = fresh_name()
-        _said(lambda: connection.execute(f'CREATE TEMP VIEW "{view}" AS {query}'), wrong)
+        exact = _quoted(("source", *found[0]))
+        _said(lambda: connection.execute(f'CREATE TEMP VIEW "{view}" AS SELECT * FROM {exact}'), missing)
         table = engine.backend.table(view)
         check_columns(list(table.columns), columns)
         return engine, table
@@ -258,7 +220,7 @@ def _open_duckdb(database: Database, columns: Sequence[str] | None) -> tuple[Eng
 # --- SQLite
 
 
-def _open_sqlite(database: Database, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
+def _open_sqlite(database: Database, name: Name, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
     path = _existing(database)
     wrong = UnreadableSource(f"{database.shown} cannot be opened as an SQLite database: it is none, or cannot be read.")
     address = f"file:{quote(os.path.abspath(path))}?mode=ro"
@@ -269,12 +231,12 @@ def _open_sqlite(database: Database, columns: Sequence[str] | None, user: str) -
     connection = _said(connect, wrong)
     with closing(connection):
         _said(lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone(), wrong)
-        declared = _sqlite_columns(connection, database)
+        declared = _sqlite_columns(connection, database, name)
     parts = [_sqlite_column(name, kind, user) for name, kind in _wanted(declared, columns)]
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
         with closing(connect()) as own:
-            yield from _lite_rows(own, _selected(parts, _from(database)))
+            yield from _lite_rows(own, _selected(parts, _quoted(name)))
 
     return _streamed(parts, _batches(parts, rows()))
 
@@ -291,25 +253,17 @@ def _lite_rows(connection: sqlite3.Connection, query: str) -> Iterator[list[tupl
         connection.text_factory = before
 
 
-def _sqlite_columns(connection: sqlite3.Connection, database: Database) -> list[tuple[str, str]]:
-    """Names and declared types; an expression of a query has none, and is read as text."""
-    if database.table is not None:
-        # PRAGMA takes no parameters, but its function does.
-        schema, _, name = database.table.rpartition(".")
-        missing = UnreadableSource(f"{database.shown} has no table {database.table!r}. Check the name.")
-        asked = "SELECT name, type FROM pragma_table_xinfo(?, ?)", (name, schema or "main")
-        found = _said(lambda: connection.execute(*asked).fetchall(), missing)
-        if not found:
-            raise missing
-        return found
-    wrong = InvalidArgument(f"query={database.query!r} cannot be run by {database.shown}. Check names.")
-
-    def described() -> list[tuple[str, str]]:
-        # A temporary view is no part of the file, which stays untouched.
-        connection.execute(f"CREATE TEMP VIEW crowdgram_query AS {database.query}")
-        return connection.execute("SELECT name, type FROM pragma_table_xinfo('crowdgram_query', 'temp')").fetchall()
-
-    return _said(described, wrong)
+def _sqlite_columns(connection: sqlite3.Connection, database: Database, name: Name) -> list[tuple[str, str]]:
+    """Names and declared types."""
+    missing = _no_table(database, name)
+    if name not in ((name[-1],), ("main", name[-1])):
+        raise missing
+    # Not what SQLite has for tables of its own, such as its list of them.
+    listed = "SELECT 1 FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE"
+    if not _said(lambda: connection.execute(listed, (name[-1],)).fetchall(), missing):
+        raise missing
+    asked = "SELECT name, type FROM pragma_table_xinfo(?, 'main')"  # PRAGMA takes no parameters, but its function does
+    return _said(lambda: connection.execute(asked, (name[-1],)).fetchall(), missing)
 
 
 @dataclass(frozen=True)
@@ -354,7 +308,7 @@ def _declared(dtype: Any) -> str:
 # --- PostgreSQL
 
 
-def _open_postgres(database: Database, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+def _open_postgres(database: Database, name: Name, columns: Sequence[str] | None, _: str) -> tuple[Engine, ir.Table]:
     try:
         import psycopg
     except ImportError:
@@ -368,12 +322,12 @@ def _open_postgres(database: Database, columns: Sequence[str] | None) -> tuple[E
         return connection
 
     with closing(_connected(connect, database)) as connection:
-        described = _postgres_columns(connection, database)
+        described = _postgres_columns(connection, database, name)
     parts = [_postgres_column(name, kind) for name, kind in _wanted(described, columns)]
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
         with closing(connect()) as own:
-            yield from _fetched(own, _selected(parts, _from(database)))
+            yield from _fetched(own, _selected(parts, _quoted(name)))
 
     return _streamed(parts, _batches(parts, rows()))
 
@@ -412,13 +366,15 @@ def _connected(connect: Callable[[], Any], database: Database) -> Any:
     raise UnreadableSource(f"the database {database.shown} cannot be opened: {what}. Check the address.")
 
 
-def _postgres_columns(connection: Any, database: Database) -> list[tuple[str, str]]:
+def _postgres_columns(connection: Any, database: Database, name: Name) -> list[tuple[str, str]]:
     """Names and types, as the server describes a query without running it for any row."""
-    wrong: Exception = InvalidArgument(f"query={database.query!r} cannot be run by {database.shown}. Check names.")
-    if database.table is not None:
-        wrong = UnreadableSource(f"{database.shown} has no table {database.table!r} that may be read. Check the name.")
-
-    return _said(lambda: _described(connection, _from(database)), wrong)
+    missing = _no_table(database, name)
+    # Not the server's own tables and views: its statistics hold values of rows, and they belong to no user.
+    asked = "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass(%s)"
+    found = _said(lambda: connection.execute(asked, (_quoted(name),)).fetchone(), missing)
+    if found is None or found[0].startswith(("pg_", "information_schema")):
+        raise missing
+    return _said(lambda: _described(connection, _quoted(name)), missing)
 
 
 def _described(connection: Any, source: str) -> list[tuple[str, str]]:
@@ -510,16 +466,13 @@ def _wanted(declared: Sequence[tuple[str, str]], columns: Sequence[str] | None) 
     return [(name, kind) for name, kind in declared if columns is None or name in columns]
 
 
-def _from(database: Database) -> str:
-    if database.table is not None:
-        return _quoted(database.table)
-    query = (database.query or "").strip().rstrip(";")
-    return f"({query}\n) AS crowdgram_query"  # the line break ends a comment that the query may end in
+def _no_table(database: Database, name: Name) -> UnreadableSource:
+    return UnreadableSource(f"{database.shown} has no table {'.'.join(name)!r} that may be read. Check the name.")
 
 
-def _quoted(name: str) -> str:
-    """A name, or a schema and a name, as SQL identifiers."""
-    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
+def _quoted(name: Name | str) -> str:
+    """A column's name, or the parts of a table's, as SQL identifiers."""
+    return ".".join('"' + part.replace('"', '""') + '"' for part in ([name] if isinstance(name, str) else name))
 
 
 def _kind(address: str) -> str | None:

@@ -12,13 +12,16 @@ import sys
 import threading
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import ibis
+import ibis.expr.datatypes as dt
 import pyarrow as pa
+import sqlglot
 
 from ..errors import CrowdgramError, EngineFailure
 from ..interrupts import noted
@@ -31,7 +34,7 @@ __all__ = ["DuckEngine", "Engine", "SparkEngine", "engine_for", "fresh_name", "s
 
 T = TypeVar("T")
 
-_ANSI = "spark.sql.ansi.enabled"
+_SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.parser.escapedStringLiterals": "false"}
 
 
 def shielded(stage: str, call: Callable[[], T], stop: Callable[[], object] | None = None) -> T:
@@ -89,6 +92,9 @@ def _unless_working(_: logging.LogRecord) -> bool:
 class Engine:
     """Any Ibis backend. Use as a context manager: all that was kept is dropped at the end."""
 
+    TYPES: Mapping[str, Sequence[str]] = {}
+    """What the engine calls the types of `row_functions`."""
+
     def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
         self.backend = backend
         self._kept: list[str] = []
@@ -107,7 +113,10 @@ class Engine:
         return str(self.backend.name)
 
     def keep(self, table: ir.Table, stage: str) -> ir.Table:
-        """Compute `table` once and keep the result for later passes."""
+        """Compute `table` once and keep the result for later passes, its integers in the types that Ibis states.
+
+        Engines sum in wider types than Ibis believes, and Ibis leaves out a cast that it believes to change nothing.
+        """
         name = fresh_name()
         shielded(stage, lambda: self._create(name, table), self._stop)
         self._kept.append(name)
@@ -129,7 +138,7 @@ class Engine:
 
     def fetch(self, table: ir.Table, stage: str) -> pa.Table:
         """Collect a result; callers fetch nothing larger than the domain, or than a tally by item and times."""
-        return shielded(stage, lambda: self.backend.to_pyarrow(table), self._stop)
+        return shielded(stage, lambda: self._fetch(table), self._stop)
 
     def check(self, table: ir.Table, stage: str) -> None:
         """Have the engine plan how it would compute `table`, by the schema alone: no row is read.
@@ -144,6 +153,19 @@ class Engine:
         Under another collation "a" and "A" may be one key, and which of them stands for it is up to the rows.
         """
         return text
+
+    def pattern(self, like: str) -> str:
+        """A pattern of LIKE in which a backslash is a character like any other."""
+        return like
+
+    def tried(self, value: Any) -> Any:
+        """The value, or null if the engine cannot compute it for a row: a second line behind `row_functions`."""
+        return value
+
+    def gives(self, table: ir.Table, types: Mapping[str, str], stage: str) -> bool:
+        """Whether the engine itself says that the columns of `table` have these types, by the names of TYPES."""
+        found = shielded(stage, lambda: self._types(table), self._stop)
+        return all(found[name] in self.TYPES[kind] for name, kind in types.items())
 
     def on_close(self, act: Callable[[], None]) -> None:
         """Have `act` done at the end, after all else."""
@@ -175,11 +197,26 @@ class Engine:
         self.backend._register_in_memory_tables(table)
         return str(self.backend.compile(table))
 
+    def _typed(self, table: ir.Table) -> str:
+        """The SQL of a table whose integers have the types of its schema, by casts that Ibis does not see."""
+        dialect, mapper = self.backend.dialect, self.backend.compiler.type_mapper
+        columns = []
+        for name, dtype in table.schema().items():
+            quoted = sqlglot.to_identifier(name, quoted=True).sql(dialect)
+            columns.append(f"CAST({quoted} AS {mapper.to_string(dtype)}) AS {quoted}" if dtype.is_integer() else quoted)
+        return f"SELECT {', '.join(columns)} FROM ({self._sql(table)}) AS kept"
+
     def _plan(self, table: ir.Table) -> None:
         self._sql(table)
 
+    def _fetch(self, table: ir.Table) -> pa.Table:
+        return self.backend.to_pyarrow(table)
+
+    def _types(self, table: ir.Table) -> dict[str, str]:
+        raise NotImplementedError
+
     def _create(self, name: str, table: ir.Table) -> None:
-        self.backend.create_table(name, table, temp=True)
+        self.backend.raw_sql(f'CREATE TEMP TABLE "{name}" AS {self._typed(table)}')
 
     def _upload(self, name: str, table: pa.Table) -> None:
         self.backend.create_table(name, ibis.memtable(table), temp=True)
@@ -190,6 +227,15 @@ class Engine:
 
 class DuckEngine(Engine):
     """DuckDB, embedded by default."""
+
+    TYPES: Mapping[str, Sequence[str]] = {
+        "integer": ("BIGINT",),
+        "real": ("DOUBLE",),
+        "string": ("VARCHAR",),
+        "boolean": ("BOOLEAN",),
+        "date": ("DATE",),
+        "timestamp": ("TIMESTAMP",),
+    }
 
     def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
         super().__init__(backend, on_close)
@@ -228,6 +274,9 @@ class DuckEngine(Engine):
             self._exact = _function(name)
         return self._exact(text)
 
+    def tried(self, value: Any) -> Any:
+        return _function("TRY", value.type())(value)
+
     def register(self, data: object) -> ir.Table:
         """Let DuckDB scan an Arrow object in place."""
         name = fresh_name()
@@ -241,10 +290,24 @@ class DuckEngine(Engine):
 
     def _create(self, name: str, table: ir.Table) -> None:
         # Ibis would create, insert and rename; in one statement DuckDB is a fifth faster.
-        self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS {self._sql(table)}')
+        self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS {self._typed(table)}')
+
+    def exchange(self, table: ir.Table, users: ir.Table, rows: ir.Table, stage: str) -> None:
+        """Exchange the rows of these users in a kept table for others. All three are kept tables."""
+        name, leaving, coming = (one.get_name() for one in (table, users, rows))
+        columns = ", ".join(f'"{column}"' for column in table.columns)
+
+        def act() -> None:
+            self.backend.con.execute(f'DELETE FROM "{name}" USING "{leaving}" AS u WHERE "{name}"."user" = u."user"')
+            self.backend.con.execute(f'INSERT INTO "{name}" SELECT {columns} FROM "{coming}"')
+
+        shielded(stage, act, self._stop)
 
     def _plan(self, table: ir.Table) -> None:
         self.backend.con.execute(f"EXPLAIN {self._sql(table)}")
+
+    def _types(self, table: ir.Table) -> dict[str, str]:
+        return {row[0]: row[1] for row in self.backend.con.execute(f"DESCRIBE {self._sql(table)}").fetchall()}
 
     def _upload(self, name: str, table: pa.Table) -> None:
         source = fresh_name()
@@ -258,25 +321,46 @@ class DuckEngine(Engine):
 class SparkEngine(Engine):
     """Spark through PySpark: kept tables are cached data frames behind temporary views.
 
-    The session is the user's. Until the end it works in ANSI mode, which is Spark's default: without it a sum that
-    leaves 64 bits would wrap around silently, and no bound would hold.
+    The session is the user's. Until the end it has Spark's own defaults (_SETTINGS): in ANSI mode, since without it a
+    sum that leaves 64 bits would wrap around silently, and no bound would hold; and reading constants in the way in
+    which Ibis writes them.
     """
 
+    TYPES: Mapping[str, Sequence[str]] = {
+        "integer": ("bigint",),
+        "real": ("double",),
+        "string": ("string",),
+        "boolean": ("boolean",),
+        "date": ("date",),
+        "timestamp": ("timestamp", "timestamp_ntz"),
+    }
+
     def __init__(self, backend: Any, session: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
-        before = session.conf.get(_ANSI)
-        super().__init__(backend, [*on_close, lambda: session.conf.set(_ANSI, before)])
-        session.conf.set(_ANSI, "true")
+        before = {name: session.conf.get(name) for name in _SETTINGS}
+        super().__init__(backend, [*on_close, *(partial(session.conf.set, *one) for one in before.items())])
+        for name, value in _SETTINGS.items():
+            session.conf.set(name, value)
         self._session = session
         self._frames: dict[str, Any] = {}
 
     def exact(self, text: Any) -> Any:
         return _function("string")(text)  # a cast, which takes off a collation; Ibis would leave out its own
 
+    def pattern(self, like: str) -> str:
+        return like.replace("\\", "\\\\")  # it escapes, and in front of most characters it is an error
+
     def _create(self, name: str, table: ir.Table) -> None:
-        self._hold(name, self._session.sql(self._sql(table)))
+        self._hold(name, self._session.sql(self._typed(table)))
 
     def _plan(self, table: ir.Table) -> None:
         self._session.sql(self._sql(table))
+
+    def _fetch(self, table: ir.Table) -> pa.Table:
+        # Ibis goes by way of pandas, which fails on moments far from today and rounds integers that stand beside nulls.
+        return self._session.sql(self._sql(table)).toArrow().cast(table.schema().to_pyarrow())
+
+    def _types(self, table: ir.Table) -> dict[str, str]:
+        return dict(self._session.sql(self._sql(table)).dtypes)
 
     def _upload(self, name: str, table: pa.Table) -> None:
         self._hold(name, self._session.createDataFrame(table.to_pandas()))
@@ -301,13 +385,13 @@ def engine_for(backend: Any, on_close: Sequence[Callable[[], None]] = ()) -> Eng
     return Engine(backend, on_close)
 
 
-def _function(name: str) -> Any:
-    """A function of the engine, from text to text, that Ibis does not know."""
+def _function(name: str, dtype: dt.DataType = dt.string) -> Any:
+    """A function of the engine, of one value and of its type, that Ibis does not know."""
 
-    def text(text: str) -> str:
+    def value(value: Any) -> Any:
         raise NotImplementedError
 
-    return ibis.udf.scalar.builtin(text, name=name)
+    return ibis.udf.scalar.builtin(value, name=name, signature=((dtype,), dtype))
 
 
 def fresh_name() -> str:

@@ -13,7 +13,7 @@ import ibis
 import numpy as np
 import numpy.typing as npt
 
-from .counts import ROW_LIMIT, Counts, limited_counts
+from .counts import ROW_LIMIT, Counts, limited_counts, summed_counts
 from .engine import Engine
 from .rows import Rows
 from .sets import number_items, placed_items
@@ -53,7 +53,7 @@ def holdings(rows: Rows) -> Holdings:
     table = rows.table
     # Cut, so that no sum leaves 64 bits; a user with so many rows is in the last bin either way.
     n = ibis.least(table.n, ibis.literal(ROW_LIMIT, "int64"))
-    users = table.group_by("user").agg(size=table.count(), rows=n.sum().cast("int64"))
+    users = table.group_by("user").agg(size=table.count(), rows=n.sum())
     return Holdings(rows.engine, rows.engine.keep(users, "counting items by user"))
 
 
@@ -107,13 +107,14 @@ def held_items(rows: Rows, salt: str, most: int) -> HeldItems:
     places, items = number_items(engine, rows.table, keys)
     joined = rows.table.inner_join(places, list(keys))
     placed = joined.select("user", "idx", n=ibis.least(joined.n, ibis.literal(ROW_LIMIT, "int64")))
-    whole = limited_counts(engine, engine.keep(placed, "numbering items"), items, squares=not rows.counted)
+    whole = limited_counts(engine, engine.keep(placed, "numbering items"), items)
     sizes = whole.cells.group_by("user").agg(size=whole.cells.count())
     over = whole.users.inner_join(sizes.filter(sizes["size"] > most), "user")
     heavy = over.select("user", "rows", start=(hashed(salt, over.user) % over.rows).cast("int64"))
     light = whole.cells.anti_join(heavy, "user").select("user", "idx", "n")
     cells = engine.keep(light.union(_tickets(whole.cells, heavy, most)), "limiting items per user")
-    limited = limited_counts(engine, cells, items, squares=True)
+    # Of at most m_u rows each user's tickets make at most m_u: nobody is above the limit.
+    limited = summed_counts(engine, cells, items)
     for table in (whole.cells, whole.users):
         engine.drop(table)
     return HeldItems(limited, places, keys, rows.item_types, most)

@@ -22,13 +22,16 @@ import datetime
 import re
 import uuid
 from collections.abc import Sequence
-from typing import Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import ibis
 import ibis.expr.datatypes as dt
 import pyarrow as pa
 
 from ..errors import InvalidDomain, InvalidTable
+
+if TYPE_CHECKING:
+    from .engine import Engine
 
 __all__ = ["Kind", "Value", "arrow_keys", "check_column", "convert", "key", "kind_of", "moment"]
 
@@ -71,11 +74,19 @@ def check_column(role: Literal["user", "item", "by"], column: str, dtype: dt.Dat
     raise InvalidTable(f"{role} column {column!r} has type {dtype}: needs {allowed}. Cast it first{hint}.")
 
 
-def key(column: Any) -> Any:
-    """The column as it is grouped and joined: UUIDs as text, dates and timestamps as `moment` has them."""
-    if column.type().is_uuid():
+def key(engine: Engine, column: Any) -> Any:
+    """The column as it is grouped and joined by every statistic: two values are one user, or one item, if and only if
+    this gives them the same value.
+
+    Integers and booleans as they are; strings code point by code point, whatever collation the column has; UUIDs as
+    their text; dates and timestamps as `moment` has them. No two users merge: what could merge them (floats, decimals,
+    timestamps, dates with parts of a day) has no place in a user column, by its type alone (`check_column`, and
+    `arrow.check_users` for a type that engines do not have).
+    """
+    dtype = column.type()
+    if dtype.is_uuid():
         return column.cast("string")
-    return moment(column)
+    return engine.exact(column) if dtype.is_string() else moment(column)
 
 
 def moment(column: Any) -> Any:

@@ -103,7 +103,7 @@ def open_rows(
             check_column(role, name, column.type())  # type: ignore[arg-type]
             columns["item" if place == 0 else f"item_{place}"] = column
         types = tuple(column.type() for column in columns.values())
-        selected = {name: _exact(engine, key(column)) for name, column in {"user": table[user], **columns}.items()}
+        selected = {name: key(engine, column) for name, column in {"user": table[user], **columns}.items()}
         if count is not None:
             selected["n"] = _count(table[count], count, is_text(source))
         if where is not None:
@@ -158,10 +158,6 @@ def _opened(
                     hint = f" Double quotes are for names of columns; for text use single quotes: '{column}'."
                 break
     raise InvalidTable(f"{asked}: {said}{hint}" if asked else f"{said}{hint}")
-
-
-def _exact(engine: Engine, column: Any) -> Any:
-    return engine.exact(column) if column.type().is_string() else column
 
 
 def _kept(engine: Engine, table: ir.Table, where: object, selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:

@@ -13,6 +13,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
-from .arrow import in_years, is_foreign
+from .arrow import check_users, in_years, is_foreign
 from .columns import check_columns, listed
-from .databases import Database, as_database, check_query, open_database, open_ibis, resolved_kind
+from .databases import Database, as_database, asked_of, open_database, open_ibis, resolved_kind
 from .delimited import delimited, read_header
 from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
 
@@ -55,7 +56,7 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
         return open_database(database, columns, user)
     paths = _paths(source)
     if paths is not None:
-        return _open_files(paths, columns)
+        return _open_files(paths, columns, user)
     module, kind = type(source).__module__.split(".")[0], type(source).__name__
     if module == "ibis":
         if not isinstance(source, ibis.Table):
@@ -65,40 +66,34 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
         if backend.name in ENGINES:
             return engine_for(backend), source
         chosen = source.select(*_all_or(columns, source.columns))
-        return open_ibis(backend, chosen, user) or _open_arrow(_stream(backend, chosen))
+        return open_ibis(backend, chosen, user) or _open_arrow(_stream(backend, chosen), user)
     if module == "pyspark":
         return _open_spark(source, columns)
     if module == "pandas" and kind == "DataFrame":
         names = list(source.columns)  # type: ignore[attr-defined]
         check_columns(names, columns)
-        return _open_arrow(_from_pandas(source, _all_or(columns, names)))
+        return _open_arrow(_from_pandas(source, _all_or(columns, names)), user)
     if module == "polars" and kind in ("DataFrame", "LazyFrame"):
         names = list(source.collect_schema().names())  # type: ignore[attr-defined]
         check_columns(names, columns)
         frame = source.select(list(_all_or(columns, names)))  # type: ignore[attr-defined]
-        return _open_arrow(
-            shielded("reading the polars frame", lambda: (frame.collect() if kind == "LazyFrame" else frame).to_arrow())
-        )
+        whole = lambda: (frame.collect() if kind == "LazyFrame" else frame).to_arrow()  # noqa: E731
+        return _open_arrow(shielded("reading the polars frame", whole), user)
     if module in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
         names = shielded("opening the relation", lambda: list(source.columns))  # type: ignore[attr-defined]
         check_columns(names, columns)
         quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in _all_or(columns, names))
         # A stream that is scanned once; the counts are materialised in that one scan.
         project: Any = source.project  # type: ignore[attr-defined]
-        return _open_arrow(shielded("opening the relation", lambda: project(quoted).to_arrow_reader()))
+        return _open_arrow(shielded("opening the relation", lambda: project(quoted).to_arrow_reader()), user)
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, (pa.Table, pa.RecordBatchReader)) or (module == "pyarrow" and "Dataset" in kind):
         arrow: Any = source
         names = list(arrow.schema.names)
         check_columns(names, columns)
-        if user in names and pa.types.is_date64(arrow.schema.field(user).type):
-            raise InvalidTable(
-                f"user column {user!r} has type date64, whose parts of a day engines drop: users would merge. Cast it "
-                "to date32."
-            )
         wanted = list(_all_or(columns, names))
-        return _open_arrow(arrow.select(wanted) if isinstance(arrow, pa.Table) else arrow, wanted)
+        return _open_arrow(arrow.select(wanted) if isinstance(arrow, pa.Table) else arrow, user, wanted)
     raise _not_a_table(source)
 
 
@@ -116,7 +111,7 @@ def _stream(backend: Any, table: ir.Table) -> pa.RecordBatchReader:
 def is_text(source: object) -> bool:
     """Whether strings of `source` may stand for numbers, as it has no types to say so.
 
-    Text files have none, and SQLite has none for what a query computes.
+    Text files have none, and a column of SQLite may be declared without one.
     """
     database = as_database(source)
     if database is not None:
@@ -135,7 +130,7 @@ def _paths(source: object) -> list[str] | None:
 
 def read_columns(path: str | os.PathLike[str], columns: Sequence[str]) -> list[tuple[Any, ...]]:
     """The values of several columns of a *public* file (a joint domain), row by row."""
-    engine, table = _open_files([os.fspath(path)], columns, public=True)
+    engine, table = _open_files([os.fspath(path)], columns, None)
     with engine:
         values = engine.fetch(table.select(*columns), "reading the domain")
     return list(zip(*(values.column(name).to_pylist() for name in columns), strict=True))
@@ -150,7 +145,7 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
 
     `column=None`: the column named `preferred` if there is one, else the only column.
     """
-    engine, table = _open_files([os.fspath(path)], () if column is None else (column,), public=True)
+    engine, table = _open_files([os.fspath(path)], () if column is None else (column,), None)
     with engine:
         names = list(table.columns)
         if column is None:
@@ -175,13 +170,8 @@ def _not_a_table(source: object) -> InvalidArgument:
     )
 
 
-def _open_arrow(data: Any, columns: Sequence[str] | None = None) -> tuple[Engine, ir.Table]:
-    if isinstance(data, pa.Table):
-        for position, field in enumerate(data.schema):
-            if pa.types.is_dictionary(field.type) or pa.types.is_null(field.type):
-                # A column without any value has no type; as strings it serves like any other empty column.
-                plain = pa.string() if pa.types.is_null(field.type) else field.type.value_type
-                data = data.set_column(position, field.name, data.column(position).cast(plain))
+def _open_arrow(data: Any, user: str, columns: Sequence[str] | None = None) -> tuple[Engine, ir.Table]:
+    check_users(data.schema, user)
     data = in_years(data, data.schema.names if columns is None else columns)
     engine = DuckEngine.embedded()
     try:
@@ -245,20 +235,19 @@ def _open_spark_table(database: Database, columns: Sequence[str] | None, user: s
         from pyspark.sql import SparkSession
     except ImportError:
         raise MissingDependency("pyspark is not installed: pip install 'crowdgram[spark]'.") from None
-    if database.query is not None:
-        check_query(database.query, "spark", user)
     own = SparkSession.getActiveSession() is None
     session = shielded("starting Spark", lambda: SparkSession.builder.appName("crowdgram").getOrCreate())
-    try:
-        name, query = database.table, database.query
+
+    def opened(name: tuple[str, ...], needed: Sequence[str] | None) -> tuple[Engine, ir.Table]:
         frame = None
         with contextlib.suppress(Exception):  # Spark's own words are long, and may quote paths and data
-            frame = session.table(name) if name is not None else session.sql(query or "")
-        if frame is None and name is not None:
-            raise UnreadableSource(f"Spark has no table {name!r}. Check the name and the catalogue.")
+            frame = session.table(".".join(f"`{part.replace('`', '``')}`" for part in name))
         if frame is None:
-            raise InvalidArgument(f"query={query!r} cannot be run by Spark. Check names.")
-        engine, table = _open_spark(frame, columns)
+            raise UnreadableSource(f"Spark has no table {'.'.join(name)!r}. Check the name and the catalogue.")
+        return _open_spark(frame, needed)
+
+    try:
+        engine, table = asked_of(database, columns, user, opened)
     except BaseException:
         if own:
             session.stop()
@@ -268,22 +257,29 @@ def _open_spark_table(database: Database, columns: Sequence[str] | None, user: s
     return engine, table
 
 
-def _open_files(
-    given: Sequence[str], columns: Sequence[str] | None, *, public: bool = False
-) -> tuple[Engine, ir.Table]:
-    """One table of all files: paths and globs, of one kind."""
+@dataclass(frozen=True)
+class _File:
+    """A file, and how a message may call it: a name that a glob found is not shown, as it may be that of a user."""
+
+    path: str
+    name: str
+
+
+def _open_files(given: Sequence[str], columns: Sequence[str] | None, user: str | None) -> tuple[Engine, ir.Table]:
+    """One table of all files: paths and globs, of one kind. `user`: the user column; None for a public file."""
     suffixes = [_suffix(path) for path in given]
     kinds = [next(kind for kind in (CSV_SUFFIXES, JSON_SUFFIXES, PARQUET_SUFFIXES) if one in kind) for one in suffixes]
     for path, kind, suffix in zip(given, kinds, suffixes, strict=True):
         if kind is not kinds[0] or (".tsv" in suffix) != (".tsv" in suffixes[0]):
             raise UnreadableSource(f"{path!r} and {given[0]!r} are of two kinds: all files need to be of one.")
-    paths = [path for one, suffix in zip(given, suffixes, strict=True) for path in _found(one, suffix)]
+    files = [file for one, suffix in zip(given, suffixes, strict=True) for file in _found(one, suffix)]
+    paths = [file.path for file in files]
     if len(set(paths)) < len(paths):
-        again = next(path for place, path in enumerate(paths) if path in paths[:place])
-        raise UnreadableSource(f"{again!r} is listed more than once, so its rows would be. List it once.")
+        again = next(file for place, file in enumerate(files) if file.path in paths[:place])
+        raise UnreadableSource(f"{again.name} is listed more than once, so its rows would be. List it once.")
     engine = DuckEngine.embedded()
     try:
-        return engine, _scan(engine, paths, suffixes[0], columns, public)
+        return engine, _scan(engine, files, suffixes[0], columns, user)
     except BaseException:
         engine.close()
         raise
@@ -300,74 +296,81 @@ def _suffix(path: str) -> str:
     raise UnreadableSource(f"{path!r}: unknown kind of file; needs a name that ends in one of {', '.join(SUFFIXES)}.")
 
 
-def _found(path: str, suffix: str) -> list[str]:
+def _found(given: str, suffix: str) -> list[_File]:
     """The files that a path or glob stands for, in order."""
-    paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    if not paths:
-        raise UnreadableSource(f"{path!r}: no such file, and no file matches it as a glob. Check the path.")
-    for one in paths:
-        if os.path.isdir(one):
-            raise UnreadableSource(
-                f"{one!r} is a folder. Give a glob of its files, such as {one.rstrip('/') + '/*' + suffix!r}."
-            )
-        if not os.path.isfile(one) or not os.access(one, os.R_OK):
-            raise UnreadableSource(f"{one!r} is not a file that can be read. Check the path and its permissions.")
-    return paths
+    if os.path.exists(given):
+        files = [_File(given, repr(given))]
+    else:
+        found = sorted(glob.glob(given, recursive=True))
+        files = [_File(path, f"a file that matches {given!r}") for path in found]
+    if not files:
+        raise UnreadableSource(f"{given!r}: no such file, and no file matches it as a glob. Check the path.")
+    for file in files:
+        if os.path.isdir(file.path):
+            if file.path != given:
+                raise UnreadableSource(f"{given!r} matches a folder. Give a glob that matches files alone.")
+            hint = given.rstrip("/") + "/*" + suffix
+            raise UnreadableSource(f"{given!r} is a folder. Give a glob of its files, such as {hint!r}.")
+        if not os.path.isfile(file.path) or not os.access(file.path, os.R_OK):
+            raise UnreadableSource(f"{file.name} is not a file that can be read. Check the path and its permissions.")
+    return files
 
 
-def _scan(engine: DuckEngine, paths: list[str], suffix: str, columns: Sequence[str] | None, public: bool) -> ir.Table:
+def _scan(
+    engine: DuckEngine, files: list[_File], suffix: str, columns: Sequence[str] | None, user: str | None
+) -> ir.Table:
     # DuckDB takes every path for a pattern, and a folder named `user=7` for a column that hides the file's own.
+    paths, first = [file.path for file in files], files[0].name
     exact = [glob.escape(path) for path in paths]
     plain = {"hive_partitioning": False}
     if suffix in PARQUET_SUFFIXES:
-        table: ir.Table = _readable(paths, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
+        table: ir.Table = _readable(first, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
         check_columns(list(table.columns), columns)
         wanted = _all_or(columns, list(table.columns))
-        schema = _check_same_types(paths, wanted)
+        schema = _check_same_types(files, wanted)
+        if user is not None:
+            check_users(schema, user)
         if any(is_foreign(schema.field(name).type) for name in wanted):
             from pyarrow import dataset  # loads pandas
 
             # The engine's own reader would fail on a moment that it cannot hold.
-            files = dataset.dataset(paths, format="parquet", schema=schema)
-            return engine.register(in_years(files, wanted))
+            return engine.register(in_years(dataset.dataset(paths, format="parquet", schema=schema), wanted))
         return table
     if suffix in JSON_SUFFIXES:
-        if public:
-            found = _readable(paths, "JSON", lambda: engine.backend.read_json(exact, **plain))
+        if user is None:
+            found = _readable(first, "JSON", lambda: engine.backend.read_json(exact, **plain))
             check_columns(list(found.columns), columns)
             keys = dict.fromkeys(found.columns, "VARCHAR")
-            return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=keys, **plain))
+            return _readable(first, "JSON", lambda: engine.backend.read_json(exact, columns=keys, **plain))
         if columns is None:
             raise InvalidArgument(
-                f"{paths[0]!r}: JSON has no schema to build an Ibis expression on. Give the expression as SQL text."
+                f"{first}: JSON has no schema to build an Ibis expression on. Give the expression as SQL text."
             )
         # JSON has no schema, and its keys are content: they are not looked at. A key that is not there is null.
         kinds = {_json_format(path) for path in paths}
         if len(kinds) > 1:
-            raise UnreadableSource(f"{paths[0]!r} and the other files mix JSON arrays and JSON lines: use one of them.")
+            raise UnreadableSource(f"{first} and the other files mix JSON arrays and JSON lines: use one of them.")
         options: dict[str, Any] = {"format": kinds.pop(), "records": "true", **plain}
         if options["format"] == "newline_delimited":
             options["ignore_errors"] = True
         as_text = dict.fromkeys(columns, "VARCHAR")
-        return _readable(paths, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **options))
+        return _readable(first, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **options))
     delimiter = "\t" if ".tsv" in suffix else ","
-    header = _header(paths, delimiter)
-    check_columns(header, columns, text=paths[0])
+    header = _header(files, delimiter)
+    check_columns(header, columns, text=first)
     # Not by the engine's own reader: it starts in the middle of a file, and one user's text can mislead it there.
-    return engine.register(delimited(paths, delimiter, header, header if public else _all_or(columns, header)))
+    return engine.register(delimited(paths, delimiter, header, header if user is None else _all_or(columns, header)))
 
 
-def _check_same_types(paths: list[str], columns: Sequence[str]) -> pa.Schema:
+def _check_same_types(files: list[_File], columns: Sequence[str]) -> pa.Schema:
     """The schema, by the files' metadata. All must agree on the columns' types: a cast could merge users."""
-    schemas = [_readable([path], "Parquet", partial(parquet.read_schema, path)) for path in paths]
+    schemas = [_readable(file.name, "Parquet", partial(parquet.read_schema, file.path)) for file in files]
     for name in columns:
-        for path, schema in zip(paths, schemas, strict=True):
+        for file, schema in zip(files, schemas, strict=True):
             if name not in schema.names:
-                raise InvalidTable(f"{path!r} has no column {name!r}, which {paths[0]!r} has: all files need it.")
+                raise InvalidTable(f"{file.name} has no column {name!r}, which others have: all files need it.")
             if schema.field(name).type != schemas[0].field(name).type:
-                raise InvalidTable(
-                    f"{path!r} has column {name!r} in another type than {paths[0]!r}: they need one type."
-                )
+                raise InvalidTable(f"{file.name} has column {name!r} in another type than others: they need one type.")
     return schemas[0]
 
 
@@ -382,30 +385,30 @@ def _json_format(path: str) -> str:
     return "array" if start.startswith(b"[") else "newline_delimited"
 
 
-def _readable(paths: list[str], kind: str, read: Any) -> Any:
+def _readable(name: str, kind: str, read: Any) -> Any:
     try:
         return read()
     except MissingDependency:
         raise
     except Exception:  # noqa: BLE001 (the engine's own message may quote the file's content)
         pass
-    raise UnreadableSource(f"{paths[0]!r} cannot be read as {kind}. Check that it is a whole {kind} file.")
+    raise UnreadableSource(f"{name} cannot be read as {kind}. Check that it is a whole {kind} file.")
 
 
-def _header(paths: list[str], delimiter: str) -> list[str]:
+def _header(files: list[_File], delimiter: str) -> list[str]:
     headers = []
-    for path in paths:
+    for file in files:
         found = None
         with contextlib.suppress(OSError, EOFError, zlib.error):
-            found = read_header(path, delimiter)
+            found = read_header(file.path, delimiter)
         if found is None:
-            raise UnreadableSource(f"{path!r} cannot be read as CSV: it needs UTF-8 text with a header line.")
+            raise UnreadableSource(f"{file.name} cannot be read as CSV: it needs UTF-8 text with a header line.")
         headers.append(found)
     header = headers[0]
-    for path, other in zip(paths, headers, strict=True):
+    for file, other in zip(files, headers, strict=True):
         if other != header:
             raise UnreadableSource(
-                f"{path!r} has other columns than {paths[0]!r}: the files need one and the same header."
+                f"{file.name} has other columns than others: the files need one and the same header."
             )
     # By place, not by name: in a file that lacks a header line the names would be the first row.
     for place, name in enumerate(header, start=1):
@@ -415,5 +418,5 @@ def _header(paths: list[str], delimiter: str) -> list[str]:
                 if name
                 else f"has no name for column {place}"
             )
-            raise InvalidTable(f"the header line of {paths[0]!r} {what}: columns need names of their own.")
+            raise InvalidTable(f"the header line of {files[0].name} {what}: columns need names of their own.")
     return header

@@ -1,0 +1,90 @@
+"""Public arguments: each set of them is refused before the table is read, or is released. Nothing in between."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import crowdgram
+from crowdgram.errors import InvalidArgument
+from crowdgram.privacy import Adjacency, Guarantee
+from crowdgram.releases import pipeline
+
+ITEMS = [f"i{number}" for number in range(4)]
+TABLE = pa.table(
+    {
+        "who": np.repeat(np.arange(40), 5),
+        "what": [ITEMS[number] for number in np.random.default_rng(0).integers(0, 4, 200)],
+    }
+)
+FOUND = ["auto", "adaptive", "laplace", "gaussian", "sample-one"]
+FOUND_CASES = [
+    # epsilon, delta, share
+    (20.0, 1e-6, 0.999),
+    (0.01, 1e-12, 0.001),
+    (0.001, 1e-15, 0.9),
+    (0.01, 1e-12, 0.97),
+    (1.0, 1e-6, 0.999),
+    (1.0, 1e-6, 0.001),
+    (1000.0, 0.09, 0.999),
+    (5000.0, 1e-6, 0.3),
+    (0.5, 1e-30, 0.999),
+]
+KNOWN_CASES = [(0.001, 0.0), (0.001, 1e-12), (1.0, 1e-300), (1e4, 0.0), (1e4, 0.09), (1500.0, 1e-6), (20.0, 0.0)]
+
+
+def outcome(**arguments):
+    """ "released", or "refused" if that was before any row was read; any other error is raised."""
+    read = []
+
+    def batches():
+        for batch in TABLE.to_batches():
+            read.append(True)
+            yield batch
+
+    source = pa.RecordBatchReader.from_batches(TABLE.schema, batches())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            crowdgram.release(source, user="who", item="what", **arguments)
+        except InvalidArgument:
+            assert not read
+            return "refused"
+    return "released"
+
+
+@pytest.mark.parametrize("mechanism", FOUND)
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize(("epsilon", "delta", "share"), FOUND_CASES)
+def test_items_are_found_or_the_arguments_are_refused(mechanism, adjacency, epsilon, delta, share):
+    found = outcome(
+        epsilon=epsilon, delta=delta, discovery_share=share, mechanism=mechanism, adjacency=adjacency, weight="rows"
+    )
+    if (epsilon, share) == (1.0, 0.001):
+        assert found == "released"
+
+
+@pytest.mark.parametrize("mechanism", [*FOUND, "paper"])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize(("epsilon", "delta"), KNOWN_CASES)
+def test_known_items_are_released_or_the_arguments_are_refused(mechanism, adjacency, epsilon, delta):
+    found = outcome(epsilon=epsilon, delta=delta, domain=ITEMS, mechanism=mechanism, adjacency=adjacency)
+    if epsilon == 20 and mechanism not in ("gaussian", "paper"):
+        assert found == "released"
+
+
+def test_no_plan_to_find_items_ends_in_a_violation():
+    """What a plan rehearses is what a release spends: a grid of it, far into both corners."""
+    kept = 0
+    grid = product(FOUND, (0.001, 0.01, 1.0, 20.0, 5000.0), (1e-100, 1e-12, 1e-6, 0.09), Adjacency, (0.001, 0.9, 0.999))
+    for mechanism, epsilon, delta, adjacency, share in grid:
+        try:
+            pipeline._plan(Guarantee(epsilon, delta, adjacency), mechanism, share)
+            kept += 1
+        except InvalidArgument:
+            continue
+    assert kept > 100

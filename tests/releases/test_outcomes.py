@@ -1,0 +1,183 @@
+"""Failing is an outcome: every mechanism, source and option releases every table, neighbours and extremes included.
+
+Users lie on either side of 2^20 rows, where counts begin to be divided. No figure is looked at here, only whether there
+is a release.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import warnings
+from contextlib import closing
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import crowdgram
+from crowdgram import Database
+from crowdgram.tables import ROW_LIMIT, count_rows, known_counts, open_rows, read_domain
+from crowdgram.tables.engine import DuckEngine
+
+ITEMS, GROUPS = ["a", "b", "c"], ["x", "y"]
+MECHANISMS = ["auto", "adaptive", "laplace", "gaussian", "sample-one", "paper"]
+PUBLIC = {"domain": ITEMS, "delta": 1e-6}
+OPTIONS = {
+    "rows as they are": PUBLIC,
+    "count": PUBLIC | {"count": "n"},
+    "count, users": PUBLIC | {"count": "n", "weight": "users"},
+    "count, replace": PUBLIC | {"count": "n", "adjacency": "replace"},
+    "count, replace, users": PUBLIC | {"count": "n", "adjacency": "replace", "weight": "users"},
+    "count, groups": PUBLIC | {"count": "n", "by": "g", "groups": GROUPS},
+    "count, columns": {"delta": 1e-6, "count": "n", "item": ["what", "g"], "domain": {"what": ITEMS, "g": GROUPS}},
+    "count, filter": PUBLIC | {"count": "n", "where": "g = 'x'"},
+    "count, pure": {"domain": ITEMS, "delta": 0.0, "count": "n"},
+    "count, other": PUBLIC | {"count": "n", "other": "rest", "domain": ["a"]},
+    "found": {"delta": 1e-6, "count": "n"},
+    "found, replace, users": {"delta": 1e-6, "count": "n", "adjacency": "replace", "weight": "users"},
+    "found groups": {"delta": 1e-6, "count": "n", "by": "g"},
+    "found columns": {"delta": 1e-6, "count": "n", "item": ["what", "g"]},
+}
+LACKING = {
+    "gaussian": {"count, pure"},
+    "paper": {"count, pure", *(name for name in OPTIONS if name.startswith("found"))},
+}
+
+CROWD = [(f"u{number % 30}", ITEMS[number % 3], GROUPS[number % 2], 1 + number % 4) for number in range(120)]
+TABLES = {
+    "a crowd": CROWD,
+    "a user below the limit": [*CROWD, ("new", "a", "x", ROW_LIMIT - 1), ("new", "b", "y", 1)],
+    "a user above the limit": [*CROWD, ("new", "a", "x", ROW_LIMIT), ("new", "b", "y", 1)],
+    "a user far above it": [*CROWD, *[("new", item, "x", 2**62) for item in ITEMS], ("new", "a", "y", -(2**62))],
+    "nobody": [("u", "a", "x", None), ("u", "b", "y", 0)],
+    "a user alone": [("u", "a", "x", 1)],
+}
+
+
+def arrow(rows):
+    names = ("who", "what", "g", "n")
+    types = (pa.string(), pa.string(), pa.string(), pa.int64())
+    return pa.table({name: pa.array([row[j] for row in rows], types[j]) for j, name in enumerate(names)})
+
+
+def written(table, folder, suffix):
+    path = folder / f"t.{suffix}"
+    if suffix == "csv":
+        table.to_pandas().astype({"n": "Int64"}).to_csv(path, index=False)
+    elif suffix == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    elif suffix == "parquet":
+        pa.parquet.write_table(table, path)
+    elif suffix == "sqlite":
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("create table t (who text, what text, g text, n integer)")
+            connection.executemany(
+                "insert into t values (?, ?, ?, ?)", [tuple(row.values()) for row in table.to_pylist()]
+            )
+            connection.commit()
+        return Database(str(path), table="t")
+    elif suffix == "duckdb":
+        with duckdb.connect(path) as connection:
+            connection.register("given", table)
+            connection.execute("create table t as select * from given")
+        return Database(str(path), table="t")
+    return path
+
+
+SOURCES = {
+    "arrow": lambda table, folder: table,
+    "pandas": lambda table, folder: table.to_pandas().astype({"n": "Int64"}),
+    "categories": lambda table, folder: pd.DataFrame(table.to_pandas().astype({"n": "Int64", "what": "category"})),
+    "polars": lambda table, folder: pl.from_arrow(table),
+    "relation": lambda table, folder: duckdb.connect().from_arrow(table),
+    **{
+        kind: lambda table, folder, kind=kind: written(table, folder, kind)
+        for kind in ("csv", "jsonl", "parquet", "sqlite", "duckdb")
+    },
+}
+
+
+def outcomes(mechanism, source, options, rows):
+    """The options under which no release came out, with what came instead."""
+    failed = {}
+    for name in options:
+        if name in LACKING.get(mechanism, ()):
+            continue
+        arguments = {"user": "who", "item": "what", "epsilon": 1.0, "mechanism": mechanism, **OPTIONS[name]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                crowdgram.release(source(arrow(rows)), **arguments)
+            except Exception as error:  # noqa: BLE001 (whatever it is, it is not a release)
+                failed[name] = error
+    return failed
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("name", TABLES)
+def test_every_mechanism_releases_every_table(mechanism, name):
+    options = OPTIONS if name == "a user above the limit" else list(OPTIONS)[:2] + list(OPTIONS)[8:11]
+    assert outcomes(mechanism, lambda table: table, options, TABLES[name]) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_releases_neighbours_under_every_option(mechanism, source, tmp_path):
+    for number, name in enumerate(("a crowd", "a user above the limit", "a user far above it")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        chosen = list(OPTIONS)[number % 2 :: 2] if number < 2 else ["count", "found"]
+
+        def made(table, folder=folder):
+            for old in folder.iterdir():
+                old.unlink()
+            return SOURCES[source](table, folder)
+
+        assert outcomes(mechanism, made, chosen, TABLES[name]) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("mechanism", ["auto", "paper", "sample-one"])
+@pytest.mark.parametrize("name", ["a user below the limit", "a user above the limit"])
+def test_spark_releases_neighbours(mechanism, name, spark):
+    assert outcomes(mechanism, lambda table: spark.createDataFrame(table.to_pandas()), ["count"], TABLES[name]) == {}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_counts_have_the_same_types_whatever_the_table_holds(name):
+    rows = open_rows(arrow(TABLES[name]), user="who", item="what", count="n")
+    with rows.engine as engine:
+        counts = count_rows(rows, read_domain(ITEMS, rows.item_type))
+        for table, columns in ((counts.cells, ("idx", "n")), (counts.users, ("rows", "squares"))):
+            kinds = dict(
+                engine.backend.con.execute(
+                    f'SELECT column_name, column_type FROM (DESCRIBE "{table.get_name()}")'
+                ).fetchall()
+            )
+            assert [kinds[column] for column in columns] == ["BIGINT", "BIGINT"]
+
+
+def test_counts_are_divided_by_the_same_queries_whatever_the_table_holds(monkeypatch):
+    seen = []
+    for rows in (1, ROW_LIMIT, ROW_LIMIT + 1):
+        said = []
+        with DuckEngine.embedded() as engine:
+            keep, exchange = engine.keep, engine.exchange
+            monkeypatch.setattr(
+                engine, "keep", lambda table, stage, keep=keep, said=said: said.append(stage) or keep(table, stage)
+            )
+            monkeypatch.setattr(
+                engine, "exchange", lambda *all, exchange=exchange, said=said: said.append("exchange") or exchange(*all)
+            )
+            cells = pa.table({"user": [1, 2], "idx": [0, 1], "n": pa.array([rows, 3], pa.int64())})
+            known_counts(engine, cells, 2)
+        seen.append(said)
+    assert seen[0] == seen[1] == seen[2]
+    assert len(seen[0]) > 3
