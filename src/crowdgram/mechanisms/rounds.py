@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..tables import MAX_BITS, MAX_RADIUS, MAX_STRETCH, Centre, Counts, Distances, Norm, distances
+from ..tables import MAX_BITS, MAX_MASS_SCALE, MAX_RADIUS, MAX_STRETCH, Centre, Counts, Distances, Norm, distances
 from .budget import Budget
 from .estimate import Divisor, Estimate, combine
 from .shells import Drift, Group, Levels, Shells, combine_levels, plan_levels
@@ -298,7 +298,7 @@ def _shells(view: _View, budget: Budget) -> tuple[Shells, int]:
     """The shells of a view, with the coordinate for the mass; and the scale of that."""
     crowd, bits = view.crowd, view.measured.centre.bits
     assert crowd is not None
-    mass_scale = max(1, round(TUNING.mass_part * crowd.mean_distance * 2**bits))
+    mass_scale = min(max(1, round(TUNING.mass_part * crowd.mean_distance * 2**bits)), MAX_MASS_SCALE)
     join = np.hypot if budget.norm == "l2" else np.add
     sizes = join(crowd.sizes, mass_scale / 2**bits * crowd.masses)
     return Shells.of(crowd.users, sizes, crowd.masses, crowd.spread), mass_scale
@@ -350,10 +350,13 @@ def _measure(view: _View, budget: Budget, facts: Facts, drift: Drift, share: flo
 
 def _integer_radii(radii: Floats, budget: Budget, shares: Floats) -> list[int]:
     """Whole radii that increase, within what the tables and the sampler take."""
-    largest = min(float(MAX_RADIUS), LARGEST_NOISE / max(budget.deviation(float(each)) for each in shares))
-    whole = np.floor(np.minimum(radii, largest * np.minimum(radii / radii[-1], 1.0)))
-    whole = np.maximum(np.maximum.accumulate(whole), np.arange(1, len(radii) + 1))
-    return [int(each) for each in whole + np.arange(len(radii)) * (np.diff(whole, prepend=0) <= 0)]
+    noise = max(budget.deviation(float(each)) for each in shares)
+    largest = min(float(MAX_RADIUS), LARGEST_NOISE / noise)
+    scaled = radii * min(1.0, largest / radii[-1])
+    whole: list[int] = []
+    for radius in scaled.tolist():
+        whole.append(max(math.floor(radius), whole[-1] + 1 if whole else 1))
+    return whole
 
 
 def _combined(past: list[_Round], drift: Drift, groups: list[Group]) -> _Answer:
