@@ -86,16 +86,17 @@ def test_as_many_rounds_as_were_asked_for(rounds, delta):
     made = run_on(Crowd(users=2000, rows=30, items=10, seed=3), "adaptive", rounds=rounds, delta=delta)
     assert_valid(made, 10)
     assert made.estimate.parameters["rounds"] == rounds
-    assert len(made.spent_on("round 1")) == 1
-    assert len([e for e in made.events if "deviations" in e.purpose]) == rounds - 1
-    assert len([e for e in made.events if "total weight" in e.purpose]) == rounds - 1
+    for number in range(1, rounds + 1):
+        assert len(made.spent_on(f"round {number}: users by distance")) == 1
+        assert made.spent_on(f"round {number}: level 1")
+    assert not made.spent_on(f"round {rounds + 1}")
 
 
 def test_each_round_is_asked_about_every_item():
     made = run_on(ALIKE, "adaptive")
-    for event in made.events:
-        if "by item" in event.purpose:
-            assert event.dimension == 200
+    levels = [event for event in made.events if "level" in event.purpose]
+    assert levels
+    assert all(event.dimension == 201 for event in levels)  # and one for the mass
 
 
 def test_rounds_beat_plain_noise_where_users_agree():

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from crowdgram.mechanisms.estimate import CONFIDENCE, combine, from_noisy_sums, half_width
+from crowdgram.mechanisms.estimate import CONFIDENCE, Divisor, combine, from_noisy_sums, half_width
 from crowdgram.mechanisms.shrink import shrink
 from crowdgram.privacy import GaussianEvent, LaplaceEvent
 
@@ -58,9 +58,33 @@ def test_one_item_is_certain():
 
 def test_bias_widens_intervals_and_adds_to_the_prediction():
     sums = np.rint(TRUTH * 100 * SCALE).astype(np.int64)
-    plain, biased = (from_noisy_sums(sums, event("laplace"), {}, bias=bias) for bias in (0.0, 0.3))
+    plain, biased = (from_noisy_sums(sums, event("laplace"), {}, bias=(bias, bias)) for bias in (0.0, 0.3))
     assert (biased.upper - biased.lower > plain.upper - plain.lower).all()
-    assert biased.predicted_l1_error == pytest.approx(np.hypot(plain.predicted_l1_error, 0.3))
+    assert biased.predicted_l1_error == pytest.approx(np.hypot(plain.predicted_l1_error, 0.3), rel=0.1)
+
+
+def test_the_divisor_is_part_of_a_large_item():
+    """One item of 40% among 250: the noise of all of them is in what it is divided by."""
+    k, rng = 250, np.random.default_rng(3)
+    truth = np.append(0.4, np.full(k - 1, 0.6 / (k - 1)))
+    sums = [np.rint(truth * 3000 * SCALE + rng.laplace(0, SCALE, k)).astype(np.int64) for _ in range(300)]
+    made = [from_noisy_sums(one, LaplaceEvent("x", 1, SCALE, k), {}) for one in sums]
+    top = np.mean([one.lower[0] <= truth[0] <= one.upper[0] for one in made])
+    assert 0.91 < top < 0.985  # three standard errors
+    off = np.std([one.measured[0] for one in made])
+    assert made[0].standard_errors[0] == pytest.approx(off, rel=0.15)
+    assert made[0].noise_errors[0] < off / 3  # what one item's own noise would claim
+
+
+def test_a_total_that_is_known_makes_large_items_accurate():
+    k, rng = 250, np.random.default_rng(4)
+    truth = np.append(0.4, np.full(k - 1, 0.6 / (k - 1)))
+    sums = [np.rint(truth * 3000 * SCALE + rng.laplace(0, SCALE, k)).astype(np.int64) for _ in range(200)]
+    total = 3000 * SCALE, SCALE
+    made = [from_noisy_sums(one, LaplaceEvent("x", 1, SCALE, k), {}, total=total) for one in sums]
+    alone = [from_noisy_sums(one, LaplaceEvent("x", 1, SCALE, k), {}) for one in sums]
+    assert np.std([one.measured[0] for one in made]) < 0.4 * np.std([one.measured[0] for one in alone])
+    assert 0.89 < np.mean([one.lower[0] <= truth[0] <= one.upper[0] for one in made]) < 0.99
 
 
 def test_sampling_errors_follow_the_multinomial():
@@ -76,12 +100,12 @@ def test_an_interval_holds_its_probability():
     raw, deviations = np.array([0.9, 0.05, 0.03, 0.01, 0.01, -0.2]), np.full(6, 0.01)
     made = combine(
         raw=raw,
-        deviations=deviations,
+        noise=deviations,
         shrunk=shrink(raw, deviations, "gaussian"),
-        bias=0.0,
-        sampling=None,
+        bias=np.zeros(6),
         shape="gaussian",
-        reweighted=0.0,
+        divisor=Divisor(),
+        sampling_variance=None,
         parameters={},
     )
     assert (made.lower <= made.probabilities).all()

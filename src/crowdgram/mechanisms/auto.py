@@ -105,7 +105,7 @@ class _Pilot:
         """Users by mass: rows where they are counted, else all alike."""
         if self.rows is not None and self.rows.crowds is not None:
             return self.rows.crowds
-        return Crowds(np.array([1.0]), np.array([[max(self.users, 1.0)]]), np.ones(1), self.users_error)
+        return Crowds(np.array([float(self.row_cap)]), np.array([[max(self.users, 1.0)]]), np.ones(1), self.users_error)
 
 
 def _pilot(counts: Counts, spending: Spending, request: Request) -> _Pilot:
@@ -305,7 +305,7 @@ def _rounds_price(budget: Budget, pilot: _Pilot, removed: float, square: float, 
     def distance(masses: Floats, factor: float) -> Floats:
         norms = pilot.concentration.of(masses)
         chance = np.minimum(1 / masses, norms) * (1 - max(removed, 0.0)) if pilot.row_cap > 1 else norms / NEAREST
-        own = chance + np.maximum(left * norms - chance, 0.0) * factor**2
+        own = np.maximum(chance + np.maximum(left * norms - chance, 0.0) * factor**2, norms / NEAREST)
         return np.sqrt(own if budget.shape == "gaussian" else np.minimum(1.0, 2 / math.pi * items * own))
 
     spread = Spread(AROUND[0], AROUND[1], distance)

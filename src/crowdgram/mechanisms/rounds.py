@@ -18,7 +18,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..tables import MAX_BITS, MAX_MASS_SCALE, MAX_RADIUS, MAX_STRETCH, Centre, Counts, Distances, Norm, distances
+from ..tables import (
+    MAX_BITS,
+    MAX_MASS_SCALE,
+    MAX_RADIUS,
+    MAX_STRETCH,
+    ROW_LIMIT,
+    Centre,
+    Counts,
+    Distances,
+    Norm,
+    distances,
+)
 from .budget import Budget
 from .estimate import Divisor, Estimate, combine
 from .shells import Drift, Group, Levels, Shells, combine_levels, plan_levels
@@ -57,7 +68,8 @@ UNSEEN = 4.0
 @dataclass(frozen=True)
 class Facts:
     """What pilot queries told. row_cap: rows of one user that count at most; 1 where users weigh the same. rows: users
-    by rows, where rows are counted. users: how many, and its standard deviation.
+    by rows, where they were asked for; else all are taken to have as many as count. users: how many, and its standard
+    deviation.
     """
 
     row_cap: int
@@ -67,7 +79,7 @@ class Facts:
 
     @property
     def largest_mass(self) -> float:
-        return 1.0 if self.rows is None else min(float(self.row_cap), 4 * self.rows.quantile(1.0))
+        return float(self.row_cap) if self.rows is None else min(float(self.row_cap), 4 * self.rows.quantile(1.0))
 
 
 @dataclass(frozen=True)
@@ -120,7 +132,7 @@ def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None)
         centre, deviations = project(shrunk.means), answer.deviations
         if budget.left < look + 0.001:
             break
-    return _estimate(budget, past, drift, answer, shrunk, view)
+    return _estimate(budget, facts, past, drift, answer, shrunk, view)
 
 
 def _look_share(budget: Budget, facts: Facts) -> float:
@@ -250,7 +262,7 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
     for users in (found.typical, *found.spread_out(POSSIBLE)):
         users = _with_missing(users, found.sizes, facts, found.error)
         present = users > 0
-        masses = np.ones(len(users)) if facts.rows is None else _masses(users, facts)
+        masses = np.full(len(users), float(facts.row_cap)) if facts.rows is None else _masses(users, facts)
         points = found.sizes[present, None] * 2.0 ** (TUNING.step * np.array([-0.25, 0.25]))
         versions.append((np.repeat(users[present] / 2, 2), points.ravel(), np.repeat(masses[present], 2)))
     f = np.maximum(centre, 0.1 / len(centre))
@@ -379,10 +391,18 @@ def _combined(past: list[_Round], drift: Drift, groups: list[Group]) -> _Answer:
 
 
 def _estimate(
-    budget: Budget, past: list[_Round], drift: Drift, answer: _Answer, shrunk: Shrunk, view: _View | None
+    budget: Budget,
+    facts: Facts,
+    past: list[_Round],
+    drift: Drift,
+    answer: _Answer,
+    shrunk: Shrunk,
+    view: _View | None,
 ) -> Estimate:
     k = len(answer.values)
     parameters: dict[str, int | float | str] = {"branch": "rounds", "rounds": len(past)}
+    if 1 < facts.row_cap < ROW_LIMIT:
+        parameters["max_rows_per_user"] = facts.row_cap
     bias = expected = answer.bias
     sampling = None
     if not past:  # nothing stood out: nothing is known
