@@ -46,6 +46,9 @@ ETA = 5.0 * math.exp(-2.0 * math.pi**2 * TAU**2)
 # `remaining_mu` keeps back this part of mu, so that shares of it may be rounded and still add to no more than
 # it.
 ROOM_FOR_SHARES = 2.0**-40
+# `remaining_epsilon` keeps back this part of delta: as computed, the Gaussian curve is not monotone to the last digits,
+# and is read again at an epsilon that is rounded. They are about 2^-52 / mu of it.
+ROOM_FOR_ROUNDING = 2.0**-20
 
 
 def delta_spent(events: Iterable[Event], epsilon: float) -> float:
@@ -221,7 +224,8 @@ def remaining_epsilon(guarantee: Guarantee, events: Iterable[Event], delta: floa
     """The epsilon left for one further pure event, by simple subtraction; 0 if nothing is left.
 
     Formula: guarantee.epsilon - e - sum of the epsilons of the pure ones of `events`, exact, rounded down to a double,
-    where e = 0 if there are no Gaussian events, and else the smallest e with e^H delta_mu(e - 2H) <= `delta`.
+    where e = 0 if there are no Gaussian events, and else the smallest e with e^H delta_mu(e - 2H) <= `delta`
+    less one part in a million.
 
     Guarantee: a further event of this epsilon keeps (guarantee.epsilon, delta), adaptively chosen, if the Gaussian
     events were the first; the deltas of thresholds are not part of `delta`. Reference: docs/proofs/accounting.md,
@@ -236,7 +240,8 @@ def remaining_epsilon(guarantee: Guarantee, events: Iterable[Event], delta: floa
                 "what it leaves."
             )
         noise = spent.gaussian_only()
-        tail = _least(lambda epsilon: noise.delta(epsilon) <= delta, guarantee.epsilon)
+        room = delta * (1.0 - ROOM_FOR_ROUNDING)
+        tail = _least(lambda epsilon: noise.delta(epsilon) <= room, guarantee.epsilon)
         if not math.isfinite(tail):
             return 0.0
         left -= Fraction(tail)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ..errors import InvalidTable
 
-__all__ = ["as_text", "check_users", "in_years", "is_foreign"]
+__all__ = ["as_text", "check_users", "in_years", "is_foreign", "may_hold_text"]
 
 _SECONDS = (-62_135_596_800, 253_402_300_799)
 """The first and the last second of the years 1 to 9999, counted from 1970."""
@@ -55,6 +55,13 @@ def is_foreign(kind: pa.DataType) -> bool:
     if pa.types.is_timestamp(kind):
         return bool(kind.unit in ("s", "ms", "ns"))
     return bool(pa.types.is_date64(kind) or pa.types.is_null(kind) or _stored(kind) != kind)
+
+
+def may_hold_text(kind: pa.DataType) -> bool:
+    """Whether values of this type are strings or hold some, in which there may be bytes that are no text."""
+    return pa.types.is_nested(kind) or any(
+        is_one(kind) for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    )
 
 
 def in_years(data: Any, columns: Sequence[str]) -> Any:

@@ -148,9 +148,11 @@ class Engine:
         shielded(stage, lambda: self._plan(table), self._stop)
 
     def exact(self, text: Any) -> Any:
-        """A column of strings that are compared code point by code point, whatever collation the column has.
+        """A column of strings that are compared code point by code point, whatever collation the column has; null where
+        they are not UTF-8.
 
-        Under another collation "a" and "A" may be one key, and which of them stands for it is up to the rows.
+        Under another collation "a" and "A" may be one key, and which of them stands for it is up to the rows. Engines
+        do not hold Arrow, Parquet and Spark to UTF-8 when they read, but fail on other text at some later point.
         """
         return text
 
@@ -267,9 +269,11 @@ class DuckEngine(Engine):
 
     def exact(self, text: Any) -> Any:
         # Ibis has no COLLATE, but it can call a macro that has. The collation stays with the column in kept tables.
+        # `encode` takes the bytes as they are, `decode` fails on those that are no text, and TRY makes a null of that.
         if self._exact is None:
             name = fresh_name()
-            self.backend.raw_sql(f'CREATE TEMP MACRO "{name}"(text) AS (text::VARCHAR) COLLATE "binary"')
+            checked = "TRY(decode(encode(text::VARCHAR)))"
+            self.backend.raw_sql(f'CREATE TEMP MACRO "{name}"(text) AS {checked} COLLATE "binary"')
             self._on_close.insert(0, lambda: self.backend.raw_sql(f'DROP MACRO "{name}"'))
             self._exact = _function(name)
         return self._exact(text)
@@ -344,7 +348,8 @@ class SparkEngine(Engine):
         self._frames: dict[str, Any] = {}
 
     def exact(self, text: Any) -> Any:
-        return _function("string")(text)  # a cast, which takes off a collation; Ibis would leave out its own
+        # A cast, which takes off a collation; Ibis would leave out its own.
+        return _function("try_validate_utf8")(_function("string")(text))
 
     def pattern(self, like: str) -> str:
         return like.replace("\\", "\\\\")  # it escapes, and in front of most characters it is an error

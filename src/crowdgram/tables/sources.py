@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
-from .arrow import check_users, in_years, is_foreign
+from .arrow import check_users, in_years, is_foreign, may_hold_text
 from .columns import check_columns, listed
 from .databases import Database, as_database, asked_of, open_database, open_ibis, resolved_kind
 from .delimited import delimited, read_header
@@ -330,10 +330,11 @@ def _scan(
         schema = _check_same_types(files, wanted)
         if user is not None:
             check_users(schema, user)
-        if any(is_foreign(schema.field(name).type) for name in wanted):
+        stored = [schema.field(name).type for name in wanted]
+        if any(is_foreign(kind) or may_hold_text(kind) for kind in stored):
             from pyarrow import dataset  # loads pandas
 
-            # The engine's own reader would fail on a moment that it cannot hold.
+            # The engine's own reader would fail on a moment that it cannot hold, and on text that is not UTF-8.
             return engine.register(in_years(dataset.dataset(paths, format="parquet", schema=schema), wanted))
         return table
     if suffix in JSON_SUFFIXES:
