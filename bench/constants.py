@@ -1,23 +1,32 @@
-"""What the estimator's constants are worth: the l1 error with each of them changed, as the table in docs/estimator.md.
+"""What the estimator's numbers are worth: the l1 error with each of them halved and doubled.
 
-    python bench/constants.py [--repeat 10] [--only NAME]
+    python bench/constants.py [--tables FOLDER] [--repeat 10] [--only NAME]
 
-A constant is changed in the module that reads it. Releases are of `auto`, by rows, epsilon 1, delta 1e-6, add-remove.
+The numbers are those of `crowdgram.mechanisms.tuning`. Releases are of `auto`, by rows, epsilon 1, delta 1e-6,
+add-remove: of synthetic crowds, against the distribution that made them, and of <name>.parquet in FOLDER, with integer
+columns user and item, against the table's own answer.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
 
 import crowdgram
-from crowdgram.mechanisms import auto, cost, profile, rounds, row_cap, schedule, shrink
+from crowdgram.mechanisms import looks, rounds, row_bound, shells, tuning, user_sizes
 from crowdgram.synth import Crowd
+
+MODULES = (looks, rounds, row_bound, shells, user_sizes)
+"""The modules that read the numbers."""
 
 CROWDS = {
     "a": Crowd(users=2_000, rows=300, items=100, seed=1),
@@ -28,82 +37,70 @@ CROWDS = {
 
 
 @dataclass(frozen=True)
-class Change:
-    """A constant, the modules that read it, and what it is set to."""
+class Table:
+    """What is released, the number of its items, and what errors are measured against."""
 
-    name: str
-    modules: tuple[object, ...]
-    value: float
-
-
-CHANGES = [
-    Change("FIRST_SHARE", (rounds,), 0.01),
-    Change("FIRST_SHARE", (rounds,), 0.09),
-    Change("SECOND_SHARE", (rounds,), 0.05),
-    Change("SECOND_SHARE", (rounds,), 0.4),
-    Change("MAX_ROUNDS", (rounds,), 2),
-    Change("MAX_ROUNDS", (rounds,), 3),
-    Change("DISAGREEMENT", (cost, rounds, auto, row_cap), 0.2),
-    Change("DISAGREEMENT", (cost, rounds, auto, row_cap), 1.0),
-    Change("PSEUDO_ITEMS", (shrink,), 0.3),
-    Change("PSEUDO_ITEMS", (shrink,), 30),
-    Change("CLEARLY", (auto,), 0.5),
-    Change("CLEARLY", (auto,), 1.2),
-    Change("ROOM", (rounds,), 1),
-    Change("ROOM", (rounds,), 8),
-    Change("LOOK_MOST", (rounds,), 0.005),
-    Change("LOOK_MOST", (rounds,), 0.08),
-    Change("ENOUGH", (profile,), 6),
-    Change("ENOUGH", (profile,), 1e9),
-    Change("WORTHWHILE", (schedule,), 1.2),
-    Change("NEARLY", (cost,), 1.1),
-    Change("AGREEMENT", (rounds,), 2),
-    Change("SNUG", (rounds,), 1.0),
-]
+    source: object
+    items: int
+    truth: npt.NDArray[np.float64]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--repeat", type=int, default=10, help="releases of each crowd for each line (default 10)")
-    parser.add_argument("--only", metavar="NAME", action="append", help="change this constant only; repeatable")
+    parser.add_argument("--tables", type=Path, metavar="FOLDER", help="real tables to try beside the synthetic ones")
+    parser.add_argument("--repeat", type=int, default=10, help="releases of each table for each line (default 10)")
+    parser.add_argument("--only", metavar="NAME", action="append", help="change this number only; repeatable")
     options = parser.parse_args(arguments)
-    tables = {name: crowd.table() for name, crowd in CROWDS.items()}
-    print(f"| constant | value | changed to | {' | '.join(CROWDS)} |")
-    print(f"|---|---|---|{'---|' * len(CROWDS)}")
+    tables = dict(loaded(options.tables))
+    print(f"| number | value | changed to | {' | '.join(tables)} |")
+    print(f"|---|---|---|{'---|' * len(tables)}")
     print(line("as it is", "", "", tables, options.repeat), flush=True)
-    for change in CHANGES:
-        if options.only and change.name not in options.only:
+    for field in fields(tuning.Tuning):
+        value = getattr(tuning.TUNING, field.name)
+        if not isinstance(value, float) or (options.only and field.name not in options.only):
             continue
-        value = getattr(change.modules[0], change.name)
-        patches = [mock.patch.object(module, change.name, change.value) for module in change.modules]
+        for factor in (0.5, 2.0):
+            with changed(field.name, factor * value):
+                print(line(f"`{field.name}`", f"{value:g}", f"{factor * value:g}", tables, options.repeat), flush=True)
+
+
+@contextmanager
+def changed(name: str, value: float) -> Iterator[None]:
+    """One number changed, in all modules that read it."""
+    other = replace(tuning.TUNING, **{name: value})
+    patches = [mock.patch.object(module, "TUNING", other) for module in MODULES]
+    for patch in patches:
+        patch.start()
+    try:
+        yield
+    finally:
         for patch in patches:
-            patch.start()
-        try:
-            text = line(f"`{change.name}`", f"{value:g}", f"{change.value:g}", tables, options.repeat)
-        finally:
-            for patch in patches:
-                patch.stop()
-        print(text, flush=True)
+            patch.stop()
 
 
-def line(name: str, value: str, changed: str, tables: dict[str, object], repeat: int) -> str:
+def loaded(folder: Path | None) -> Iterator[tuple[str, Table]]:
+    for name, crowd in CROWDS.items():
+        yield name, Table(crowd.table(), crowd.items, crowd.distribution())
+    for path in sorted(folder.glob("*.parquet")) if folder else []:
+        if not path.name.endswith(".vocab.parquet"):
+            items, places = np.unique(pq.read_table(path)["item"].to_numpy(), return_inverse=True)
+            if (items == np.arange(len(items))).all():
+                yield path.stem, Table(path, len(items), np.bincount(places) / len(places))
+
+
+def line(name: str, value: str, to: str, tables: dict[str, Table], repeat: int) -> str:
     """One line of the table: means and standard errors."""
     cells = []
-    for key, table in tables.items():
-        crowd = CROWDS[key]
-        errors = [
-            float(
-                np.abs(
-                    crowdgram.release(
-                        table, user="user", item="item", domain=range(crowd.items), epsilon=1.0, delta=1e-6
-                    ).probabilities
-                    - crowd.distribution()
-                ).sum()
-            )
+    for table in tables.values():
+        made = (
+            crowdgram.release(
+                table.source, user="user", item="item", domain=range(table.items), epsilon=1.0, delta=1e-6
+            ).probabilities
             for _ in range(repeat)
-        ]
-        cells.append(f"{np.mean(errors):.4f} ± {np.std(errors, ddof=1) / math.sqrt(repeat):.4f}")
-    return f"| {name} | {value} | {changed} | {' | '.join(cells)} |"
+        )
+        errors = [float(np.abs(one - table.truth).sum()) for one in made]
+        cells.append(f"{np.mean(errors):.4g} ± {np.std(errors, ddof=1) / math.sqrt(repeat):.2g}")
+    return f"| {name} | {value} | {to} | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

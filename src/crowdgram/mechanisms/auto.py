@@ -34,6 +34,8 @@ CLEARLY = 0.85
 """Rounds must be predicted to err by this factor less: their price is the less certain, and they take more time."""
 POWER = -0.4, 0.2
 """How concentration falls with rows, before it is seen: users with more rows have more items, but not as many more."""
+UNEVEN = 0.27
+"""Total variation between equal weights and weights by rows, if rows are log-normal with a spread of 0.7."""
 LIGHTLY = 4.0
 """All users together are looked at for so many times less: they are more, and more concentrated."""
 NEAREST = 1000.0
@@ -161,6 +163,8 @@ def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
     crowd's own distribution; and no nearer than chance makes them, who draw 1/m of it with m rows.
     """
     k = counts.items
+    if pilot.users < 2 * pilot.users_error:  # nobody is seen: rounds would see nothing either
+        return False
     budget = _budget(spending, k)
     plain = _plain_price(spending, pilot, k, settled=True)
     if _rounds_price(budget, pilot, -pilot.concentration.error, 1 / k, k) < CLEARLY * plain.cost:
@@ -231,6 +235,8 @@ def _plain(counts: Counts, spending: Spending, pilot: _Pilot) -> Estimate:
         most = disagreement.root_mean_square * float(np.sqrt(crowds.weights @ moved**2))
         above, low, high = share_above(crowds, row_cap)
         parameters |= {"rows_above_bound": above, "rows_above_bound_low": low, "rows_above_bound_high": high}
+    elif pilot.rows is not None:  # rows could not be seen, and equal weights stand in for them
+        bias, most = 2 * UNEVEN * disagreement.mean, 2 * UNEVEN * disagreement.root_mean_square
     if pilot.row_cap > 1:
         parameters["max_rows_per_user"] = row_cap
     return from_noisy_sums(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-from ..privacy import Spending
+from ..privacy import Event, LaplaceEvent, Spending
 from ..tables import ROW_LIMIT, UNIT
 from .row_bound import Disagreement, worth_knowing
 from .tuning import TUNING
@@ -126,7 +127,8 @@ def look_longer(rows: Rows, histogram: Integers, spending: Spending, noise: floa
     while True:
         known = math.sqrt(2) * spending.laplace_scale(1, 1.0) / (rows.bins.deviation)  # as one look of this epsilon
         left = spending.remaining_epsilon()
-        epsilon = min(known, TUNING.longest_look * whole - (whole - left))
+        spent = sum(event.sensitivity / event.scale for event in spending.events if _of_rows(event))
+        epsilon = min(known, TUNING.longest_look * whole - spent, left / 2)
         if epsilon < 0.25 * known:
             return rows
         if rows.crowds is not None:
@@ -135,6 +137,10 @@ def look_longer(rows: Rows, histogram: Integers, spending: Spending, noise: floa
                 return rows
         rows = Rows.of(rows.bins + _look(histogram, spending, f"users by rows, look {number}", epsilon))
         number += 1
+
+
+def _of_rows(event: Event) -> TypeGuard[LaplaceEvent]:
+    return isinstance(event, LaplaceEvent) and event.purpose.startswith("users by rows")
 
 
 def _least(crowds: Crowds, noise: float) -> float:
