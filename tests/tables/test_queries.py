@@ -39,6 +39,13 @@ def server():
         yield address
 
 
+@pytest.fixture
+def catalogue(spark):
+    spark.createDataFrame(ROWS, "who string, what string, n bigint").createOrReplaceTempView("visits")
+    yield "spark:"
+    spark.catalog.dropTempView("visits")
+
+
 @pytest.fixture(
     params=[
         "duckdb",
@@ -49,9 +56,7 @@ def server():
 )
 def address(request, tmp_path):
     if request.param == "spark":
-        spark = request.getfixturevalue("spark")
-        spark.createDataFrame(ROWS, "who string, what string, n bigint").createOrReplaceTempView("visits")
-        return "spark:"
+        return request.getfixturevalue("catalogue")
     if request.param == "postgres":
         return request.getfixturevalue("server")
     if request.param == "duckdb":
