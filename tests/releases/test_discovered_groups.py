@@ -250,7 +250,7 @@ def test_stages_and_first_events_are_the_same_for_all_tables():
     heard, events = [], []
     for source in (VISITS.slice(0, 0), VISITS.slice(0, 50), VISITS):
         stages = []
-        events.append(release(source, by="country", progress=stages.append).events[:4])
+        events.append(release(source, by="country", progress=stages.append).events[:2])  # then noisy values decide
         heard.append(stages)
     assert heard[0] == heard[1] == heard[2]
     assert events[0] == events[1] == events[2]
