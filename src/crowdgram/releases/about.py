@@ -5,9 +5,7 @@ Everything here comes from the release, so from public and noisy values only.
 
 from __future__ import annotations
 
-import functools
 import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ..errors import AccuracyWarning
@@ -26,7 +24,7 @@ __all__ = [
     "rows_above",
     "sentences",
     "too_little",
-    "warned_of_too_little",
+    "warn_of_too_little",
 ]
 
 P = ParamSpec("P")
@@ -118,18 +116,11 @@ def number(quantity: Quantity, digits: int) -> str:
     return f"{quantity.value:.{digits}f}" if quantity.is_known else "unknown"
 
 
-def warned_of_too_little(call: Callable[P, R]) -> Callable[P, R]:
-    """Warn once of a release with too little to say, when it is made, paid for and stored."""
-
-    @functools.wraps(call)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        made = call(*args, **kwargs)
-        said = too_little(made)
-        if said is not None:
-            warnings.warn(said, AccuracyWarning, stacklevel=2)
-        return made
-
-    return run
+def warn_of_too_little(made: Release | GroupedRelease) -> None:
+    """Warn of a release with too little to say, when it is made, paid for and stored."""
+    said = too_little(made)
+    if said is not None:
+        warnings.warn(said, AccuracyWarning, stacklevel=3)
 
 
 def _all(number: int) -> str:

@@ -26,13 +26,13 @@ from ..mechanisms import (
 )
 from ..paper import PAPER_MECHANISMS, check_paper
 from ..privacy import Adjacency, Guarantee, Spending, check_sampler
-from .about import warned_of_too_little
+from .about import warn_of_too_little
 from .budgets import LedgerLike, charged, opened, stored
 from .grouped import GroupedRelease
 from .items import found_domain, missing_lists, named_items, public_domain, read_lists, sought_rows
 from .parts import widened
 from .release import OWN_SUM, Release
-from .seal import sealed
+from .seal import sealed_then
 
 __all__ = ["release"]
 
@@ -102,8 +102,7 @@ def release(
     label: str = ...,
     progress: Progress | None = ...,
 ) -> GroupedRelease: ...
-@warned_of_too_little
-@sealed
+@sealed_then(warn_of_too_little)
 def release(
     table: object,
     *,

@@ -10,14 +10,23 @@ from typing import Any, ParamSpec, TypeVar
 from ..errors import CrowdgramError, EngineFailure
 from ..interrupts import noted
 
-__all__ = ["sealed"]
+__all__ = ["sealed", "sealed_then"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def sealed(call: Callable[P, T]) -> Callable[P, T]:
-    """Let errors out of `call` without the frames and errors behind them.
+def sealed_then(after: Callable[[Any], None]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """`sealed`, and `after` called with what was returned, outside the seal."""
+
+    def decorate(call: Callable[P, T]) -> Callable[P, T]:
+        return sealed(call, after)
+
+    return decorate
+
+
+def sealed(call: Callable[P, T], after: Callable[[Any], None] | None = None) -> Callable[P, T]:
+    """Let errors out of `call` without the frames and errors behind them. `after` is called with what it returned.
 
     A traceback holds the variables of every frame that it passed, exact sums among them, and error reporters print
     them. So our errors start a new traceback here, with no cause and no context; an error that nobody foresaw, whose
@@ -43,10 +52,10 @@ def sealed(call: Callable[P, T]) -> Callable[P, T]:
                     raise
 
             kwargs["progress"] = watched
-        left: BaseException
+        left: BaseException | None = None
         with noted() as raised:
             try:
-                return call(*args, **kwargs)
+                made = call(*args, **kwargs)
             except (CrowdgramError, ImportError) as error:
                 left = error
             except Exception as error:
@@ -60,8 +69,12 @@ def sealed(call: Callable[P, T]) -> Callable[P, T]:
                 if any(error is one for one in callers):
                     raise
                 left = error
-        left = raised[-1] if raised else left
         del args, kwargs  # the table itself, where it is a frame: it is the caller's, and in the caller's frames
+        if left is None:
+            if after is not None:
+                after(made)
+            return made
+        left = raised[-1] if raised else left
         left.__cause__ = left.__context__ = left.__traceback__ = None
         raise left
 
