@@ -488,7 +488,8 @@ def test_show(folder):
     made = release()
     shown = run("show", "r.json")
     assert shown.exit_code == 0
-    assert shown.stderr == made.stderr[made.stderr.index("warning: ") :]  # of 50 users there is too little to say
+    warned = made.stderr.find("warning: ")  # of 50 users there may be too little to say
+    assert shown.stderr == (made.stderr[warned:] if warned >= 0 else "")
     assert made.stdout == shown.stdout + "Saved to r.json.\n"
     assert "and 2 more items" in run("show", "r.json", "--top", "2").stdout
     assert run("show", "r.json", "--top", "-1").exit_code == 2
