@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..privacy import Event, LaplaceEvent, Spending
 from ..tables import ROW_LIMIT, UNIT
-from .row_bound import Disagreement, worth_knowing
+from .row_bound import Disagreement, best_bound, worth_knowing
 from .tuning import TUNING
 from .user_sizes import Bins, Crowds, read
 
@@ -24,6 +24,7 @@ __all__ = [
     "CONCENTRATION",
     "GLANCE",
     "HEAVY",
+    "HISTOGRAM_UNIT",
     "Look",
     "Rows",
     "look_at_rows",
@@ -145,8 +146,6 @@ def _of_rows(event: Event) -> TypeGuard[LaplaceEvent]:
 
 def _least(crowds: Crowds, noise: float) -> float:
     """The noise part of the best bound."""
-    from .row_bound import best_bound
-
     return best_bound(crowds, noise, Disagreement.prior().mean).noise
 
 

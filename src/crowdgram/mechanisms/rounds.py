@@ -32,6 +32,7 @@ from ..tables import (
 )
 from .budget import Budget
 from .estimate import Divisor, Estimate, combine
+from .looks import HISTOGRAM_UNIT
 from .shells import Drift, Group, Levels, Shells, combine_levels, plan_levels
 from .shrink import Shrunk, shrink
 from .simplex import project
@@ -52,7 +53,6 @@ FINEST = 4
 """The scale of the most common items, in whole numbers: others are told apart by a quarter of it."""
 UNIT = 2**28
 """What a full user weighs in integers: 2^8 a row where rows are counted."""
-HISTOGRAM_UNIT = 2**20
 LARGEST_RADIUS = 2.0**49
 """Radii are kept near this by the bits of the centre, ..."""
 LARGEST_NOISE = 2.0**55

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .measurements import agreed
 from .tuning import TUNING
 
 __all__ = ["Bins", "Crowds", "read"]
@@ -44,9 +45,8 @@ class Bins:
 
     def __add__(self, other: Bins) -> Bins:
         """Two looks at the same histogram, weighed by inverse variance."""
-        first, second = self.deviation**-2, other.deviation**-2
-        users = (self.users * first + other.users * second) / (first + second)
-        return Bins(users, (first + second) ** -0.5, self.edges, self.laplace)
+        users, deviation = agreed(self.users, self.deviation, other.users, other.deviation)
+        return Bins(users, deviation, self.edges, self.laplace)
 
 
 @dataclass(frozen=True)
