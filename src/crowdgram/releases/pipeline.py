@@ -308,7 +308,7 @@ def _check_delta(delta: float) -> None:
             f"delta={delta:g} is large: a release that showed all rows of one user in {1 / delta:.0f} would keep it. "
             f"{advice}",
             PrivacyWarning,
-            stacklevel=5,  # the caller of `release`, behind its seal and what warns of its result
+            stacklevel=4,  # the caller of `release`, behind its seal
         )
 
 
