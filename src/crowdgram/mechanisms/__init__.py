@@ -5,7 +5,7 @@ from __future__ import annotations
 from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, open_discovery, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
 from .few import estimate_few
-from .looks import reserve_pilot
+from .looks import FOUND, reserve_pilot
 from .opening import Opened, find_items
 from .plans import PURE_LEAST, plan_opening, plan_release
 from .registry import MECHANISMS, PURE, Mechanism, check_mechanism
@@ -15,6 +15,7 @@ from .shrink import expected
 __all__ = [
     "CONFIDENCE",
     "DEFAULT_SHARE",
+    "FOUND",
     "MECHANISMS",
     "PURE",
     "PURE_LEAST",

@@ -18,7 +18,18 @@ from ..privacy import Spending
 from ..tables import ROW_LIMIT, UNIT, Counts, concentration_sum, l1_sum, rows_histogram
 from .budget import Budget
 from .estimate import Estimate, from_noisy_sums
-from .looks import CENTRE, CONCENTRATION, GLANCE, HEAVY, Look, Rows, look_at_rows, look_longer, reserve_pilot
+from .looks import (
+    CENTRE,
+    CONCENTRATION,
+    GLANCE,
+    HEAVY,
+    Look,
+    Rows,
+    look_at_rows,
+    look_longer,
+    looked_for,
+    reserve_pilot,
+)
 from .request import Request
 from .rounds import Facts, run_rounds
 from .row_bound import Bound, Disagreement, Spread, best_bound, bias_of, share_above
@@ -30,8 +41,6 @@ Floats = npt.NDArray[np.float64]
 
 SPENDABLE = 1 - 1e-9
 """Of a budget that is divided into shares: the sum of rounded parts must not exceed it."""
-CLEARLY = 0.85
-"""Rounds must be predicted to err by this factor less: their price is the less certain, and they take more time."""
 POWER = -0.4, 0.2
 """How concentration falls with rows, before it is seen: users with more rows have more items, but not as many more."""
 UNEVEN = 0.27
@@ -90,11 +99,12 @@ class _Concentration:
 class _Pilot:
     """What pilot queries told.
 
-    row_cap: rows of one user that count at most, 1 where users weigh the same. rows: users by rows, where they were
-    asked for. users: how many, with its standard deviation. centre: noisy capped counts, their bound and the standard
-    deviation of their noise.
+    items: how many they were sized for. row_cap: rows of one user that count at most, 1 where users weigh the same.
+    rows: users by rows, where they were asked for. users: how many, with its standard deviation. centre: noisy capped
+    counts, their bound and the standard deviation of their noise.
     """
 
+    items: int
     row_cap: int
     rows: Rows | None
     users: float
@@ -107,47 +117,50 @@ class _Pilot:
         """Users by mass: rows where they are counted, else all alike."""
         if self.rows is not None and self.rows.crowds is not None:
             return self.rows.crowds
-        return Crowds(np.array([float(self.row_cap)]), np.array([[max(self.users, 1.0)]]), np.ones(1), self.users_error)
+        rows = float(self.row_cap)
+        users = np.array([[max(self.users, 1.0)]])
+        return Crowds(np.array([rows]), np.zeros(1), users, np.ones(1), self.users_error, rows, np.zeros(1))
 
 
 def _pilot(counts: Counts, spending: Spending, request: Request) -> _Pilot:
-    reserve_pilot(spending, counts.items, rows=request.buys_rows)
+    items = looked_for(counts.items, request)
+    reserve_pilot(spending, items, rows=request.buys_rows)
     request.report("profiling the crowd")
     if request.buys_rows:
-        rows = request.seen_rows or look_at_rows(rows_histogram(counts, Rows.edges()), spending, counts.items)
+        rows = request.seen_rows or look_at_rows(rows_histogram(counts, Rows.edges()), spending, items)
         if rows.crowds is not None:
-            return _pilot_by_rows(counts, spending, rows, rows.crowds)
+            return _pilot_by_rows(counts, spending, rows, rows.crowds, items)
         # Too few users to be seen: every user weighs the same.
-        users, error, square, square_error = _concentration(counts, spending, 1, CONCENTRATION, 0.0)
-        return _Pilot(1, rows, users, error, _Concentration(square, square_error))
+        users, error, square, square_error = _concentration(counts, spending, items, 1, CONCENTRATION, 0.0)
+        return _Pilot(items, 1, rows, users, error, _Concentration(square, square_error))
     row_cap = 1 if request.weight == "users" else request.max_rows_per_user or 1
-    users = _concentration(counts, spending, row_cap, GLANCE, 0.0)[0]
-    users, error, square, square_error = _concentration(counts, spending, row_cap, CONCENTRATION, users)
-    return _Pilot(row_cap, None, users, error, _Concentration(square, square_error))
+    users = _concentration(counts, spending, items, row_cap, GLANCE, 0.0)[0]
+    users, error, square, square_error = _concentration(counts, spending, items, row_cap, CONCENTRATION, users)
+    return _Pilot(items, row_cap, None, users, error, _Concentration(square, square_error))
 
 
-def _pilot_by_rows(counts: Counts, spending: Spending, rows: Rows, crowds: Crowds) -> _Pilot:
+def _pilot_by_rows(counts: Counts, spending: Spending, rows: Rows, crowds: Crowds, items: int) -> _Pilot:
     """Light users and heavy ones are looked at apart: those with many rows mostly have more items."""
     users = crowds.typical
     cap = max(1, round(crowds.quantile(0.5)))
     weights = users * np.minimum(crowds.sizes / cap, 1.0) ** 2
-    heavy = _concentration(counts, spending, cap, HEAVY, float(weights.sum()))
+    heavy = _concentration(counts, spending, items, cap, HEAVY, float(weights.sum()))
     logs = np.log(crowds.sizes)
     places = [float(each @ logs / each.sum()) for each in (users, weights)]
-    light = _concentration(counts, spending, 1, CONCENTRATION, LIGHTLY * float(users.sum()))
+    light = _concentration(counts, spending, items, 1, CONCENTRATION, LIGHTLY * float(users.sum()))
     apart = max(places[1] - places[0], 0.01)
     doubt = math.hypot(light[3] / light[2], heavy[3] / heavy[2]) / apart
     trust = POWER[1] ** 2 / (POWER[1] ** 2 + doubt**2)
     power = float(np.clip(trust * math.log(heavy[2] / light[2]) / apart + (1 - trust) * POWER[0], -1.0, 0.0))
     concentration = _Concentration(heavy[2], heavy[3], math.exp(places[1]), power)
-    return _Pilot(ROW_LIMIT, rows, float(users.sum()), crowds.error, concentration)
+    return _Pilot(items, ROW_LIMIT, rows, float(users.sum()), crowds.error, concentration)
 
 
 def _concentration(
-    counts: Counts, spending: Spending, cap: int, look: Look, users: float
+    counts: Counts, spending: Spending, items: int, cap: int, look: Look, users: float
 ) -> tuple[float, float, float, float]:
     """Users, and the mean of ||N(u)||^2 / m_u^2 over them, by capped mass squared; each with its standard deviation."""
-    epsilon = look.fitted(counts.items, users) * spending.guarantee.epsilon
+    epsilon = look.fitted(items, users) * spending.guarantee.epsilon
     noisy, event = spending.laplace(look.purpose, concentration_sum(counts, cap), bound=UNIT, epsilon=epsilon)
     near, far = (noisy / UNIT).tolist()
     error = math.sqrt(2) * event.scale / UNIT
@@ -167,10 +180,10 @@ def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
         return False
     budget = _budget(spending, k)
     plain = _plain_price(spending, pilot, k, settled=True)
-    if _rounds_price(budget, pilot, -pilot.concentration.error, 1 / k, k) < CLEARLY * plain.cost:
+    if _rounds_price(budget, pilot, -pilot.concentration.error, 1 / k, k) < plain.cost:
         return True
     most = pilot.concentration.square
-    if _rounds_price(budget, pilot, most, most, k) > CLEARLY * plain.cost:
+    if _rounds_price(budget, pilot, most, most, k) > plain.cost:
         return False
     square, error = _look_at_centre(counts, spending, pilot)
     least = max(square - error, 1 / k)
@@ -184,14 +197,14 @@ def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
     weights *= np.exp(-(((own - (most - square)) / error) ** 2) / 2)
     prices = [_rounds_price(budget, pilot, most - float(each), least, k) for each in own]
     expected = math.exp(float(weights @ np.log(prices) / weights.sum()))  # an error is judged by its factor
-    return bool(expected < CLEARLY * _plain_price(spending, pilot, k, settled=True).cost)
+    return bool(expected < _plain_price(spending, pilot, k, settled=True).cost)
 
 
 def _look_at_centre(counts: Counts, spending: Spending, pilot: _Pilot) -> tuple[float, float]:
     """||p||^2 of the crowd and its standard deviation, from Laplace noise on capped counts."""
     k = counts.items
     cap = max(1, round(pilot.crowds.quantile(0.5))) if pilot.row_cap > 1 else 1
-    epsilon = CENTRE.fitted(k, pilot.users) * spending.guarantee.epsilon
+    epsilon = CENTRE.fitted(pilot.items, pilot.users) * spending.guarantee.epsilon
     noisy, event = spending.laplace(CENTRE.purpose, l1_sum(counts, cap), bound=UNIT, epsilon=epsilon)
     values, deviation = noisy / UNIT, math.sqrt(2) * event.scale / UNIT
     pilot.centre = values, cap, deviation
@@ -229,10 +242,11 @@ def _plain(counts: Counts, spending: Spending, pilot: _Pilot) -> Estimate:
         total = pilot.users * UNIT, pilot.users_error * UNIT
     if pilot.rows is not None and pilot.rows.crowds is not None:
         crowds = pilot.rows.crowds
-        moved = bias_of(crowds, row_cap)
+        moved, strange = bias_of(crowds, row_cap)
         disagreement = _measured(disagreement, pilot, noisy / UNIT, math.sqrt(2) * event.scale / UNIT, row_cap, k)
-        bias = disagreement.mean * float(crowds.weights @ moved)
-        most = disagreement.root_mean_square * float(np.sqrt(crowds.weights @ moved**2))
+        bias = disagreement.mean * float(crowds.weights @ moved) + float(crowds.weights @ strange)
+        square = disagreement.root_mean_square**2 * float(crowds.weights @ moved**2)
+        most = math.sqrt(square + float(crowds.weights @ strange**2))
         above, low, high = share_above(crowds, row_cap)
         parameters |= {"rows_above_bound": above, "rows_above_bound_low": low, "rows_above_bound_high": high}
     elif pilot.rows is not None:  # rows could not be seen, and equal weights stand in for them
@@ -263,7 +277,7 @@ def _measured(
     one_noise = (early_deviation / totals[0]) ** 2 + (deviation / totals[1]) ** 2
     noise = one_noise * (1 + items * p**2)  # the divisors' too
     form = np.sqrt(p * (1 - np.minimum(p, 0.99)))
-    moved = float(crowds.weights @ (bias_of(crowds, cap) - bias_of(crowds, row_cap)))
+    moved = float(crowds.weights @ (bias_of(crowds, cap)[0] - bias_of(crowds, row_cap)[0]))
     one = math.sqrt(math.pi / 2) * moved * form / float(form.sum())
     variance = noise + np.outer(prior.values**2, one**2)
     return prior.given(-0.5 * (np.log(variance) + away**2 / variance).sum(axis=1))

@@ -13,7 +13,7 @@ from typing import Literal
 from ..privacy import Spending, fresh_salt
 from ..tables import UNIT, Counts, l1_sum, rows_histogram, sampled_sum
 from .estimate import Estimate, from_noisy_sums
-from .looks import Rows, look_at_rows, look_longer, reserve_rows
+from .looks import Rows, look_at_rows, look_longer, looked_for, reserve_rows
 from .request import Request
 from .row_bound import Bound, Disagreement, best_bound
 
@@ -75,10 +75,11 @@ def _row_cap(counts: Counts, spending: Spending, request: Request, noise: Litera
         return _given(1)
     if request.max_rows_per_user is not None:
         return _given(request.max_rows_per_user)
-    reserve_rows(spending)
+    items = looked_for(counts.items, request)
+    reserve_rows(spending, items)
     request.report("finding the row cap")
     histogram = rows_histogram(counts, Rows.edges())
-    rows = request.seen_rows or look_at_rows(histogram, spending, counts.items)
+    rows = request.seen_rows or look_at_rows(histogram, spending, items)
     disagreement = Disagreement.prior().mean
     if noise == "laplace":
         scale = counts.items * spending.laplace_scale(UNIT, 1.0) / UNIT

@@ -143,7 +143,8 @@ def weigh_rows(seen: RowsSeen) -> RowWeights:
     tried = []
     for cap in seen.edges():
         mass = float((users * np.minimum(crowds.sizes / cap, 1.0)).sum() / users.sum())
-        bias = disagreement * float(crowds.weights @ bias_of(crowds, cap))
+        moved, strange = bias_of(crowds, cap)
+        bias = float(crowds.weights @ (disagreement * moved + strange))
         tried.append((MISSED / mass + bias, RowWeights(cap, mass, bias, float(users.sum()))))
     return min(tried, key=lambda one: one[0])[1]
 

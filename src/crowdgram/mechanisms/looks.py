@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..privacy import Event, LaplaceEvent, Spending
 from ..tables import ROW_LIMIT, UNIT
+from .request import Request
 from .row_bound import Disagreement, best_bound, worth_knowing
 from .tuning import TUNING
 from .user_sizes import Bins, Crowds, read
@@ -22,6 +23,7 @@ from .user_sizes import Bins, Crowds, read
 __all__ = [
     "CENTRE",
     "CONCENTRATION",
+    "FOUND",
     "GLANCE",
     "HEAVY",
     "HISTOGRAM_UNIT",
@@ -29,6 +31,7 @@ __all__ = [
     "Rows",
     "look_at_rows",
     "look_longer",
+    "looked_for",
     "reserve_pilot",
     "reserve_rows",
 ]
@@ -39,22 +42,29 @@ Integers = npt.NDArray[np.int64]
 HISTOGRAM_UNIT = 2**20
 EDGES: tuple[int, ...] = tuple(sorted({round(2 ** (j / 4)) for j in range(81)}))
 """1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16, ... up to ROW_LIMIT, where every user ends."""
+ALL: Floats = np.array(EDGES, dtype=np.float64)
 assert EDGES[-1] == ROW_LIMIT
+MANY = 200
+"""Items from which on looks are as small as they get."""
+FOUND = 100
+"""Items that are taken to be found where they are discovered: looks are reserved before that."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """A pilot query: what for, and for what part of epsilon at most. Where items are few it may be larger: noise in the
-    answer grows with their number.
+    """A pilot query: what for, and for what part of epsilon at most. Where items are few it may be larger, by a power
+    of MANY / items and up to `grows` times: noise in the answer grows with their number, and what it must not hide does
+    not.
     """
 
     purpose: str
     part: float
     bound: int
-    grows: bool = False
+    grows: float = 1.0
+    power: float = 1.0
 
     def most(self, items: int) -> float:
-        return self.part * min(max(200 / items, 1.0), 5.0) if self.grows else self.part
+        return self.part * min(math.pow(max(MANY / items, 1.0), self.power), self.grows)
 
     def fitted(self, items: int, users: float) -> float:
         """The part of epsilon that tells a mean over users to `precision` for an epsilon of 1."""
@@ -62,25 +72,30 @@ class Look:
 
 
 FIRST = Look("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
-SECOND = Look("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT)
+SECOND = Look("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=9.0, power=0.6)
 GLANCE = Look("concentration of users, first look", TUNING.concentration_look / 5, UNIT)
-CONCENTRATION = Look("concentration of users", TUNING.concentration_look, UNIT, grows=True)
-HEAVY = Look("concentration of heavy users", TUNING.concentration_look, UNIT, grows=True)
-CENTRE = Look("a rough centre, for the choice", TUNING.centre_look, UNIT, grows=True)
+CONCENTRATION = Look("concentration of users", TUNING.concentration_look, UNIT, grows=3.0)
+HEAVY = Look("concentration of heavy users", TUNING.concentration_look, UNIT, grows=3.0)
+CENTRE = Look("a rough centre, for the choice", TUNING.centre_look, UNIT, grows=3.0)
+
+
+def looked_for(items: int, request: Request) -> int:
+    """How many items to take looks to be for. Those that were discovered were not known when looks were reserved."""
+    return max(items, FOUND) if request.found else items
 
 
 def reserve_pilot(spending: Spending, items: int, *, rows: bool) -> None:
     """Set aside what pilot queries may cost, before anything is looked at."""
     if rows:
-        reserve_rows(spending)
+        reserve_rows(spending, items)
     for look in (CONCENTRATION, HEAVY, CENTRE) if rows else (GLANCE, CONCENTRATION, CENTRE):
         _reserve(spending, look, items)
 
 
-def reserve_rows(spending: Spending) -> None:
+def reserve_rows(spending: Spending, items: int) -> None:
     """Set aside what users by rows may cost."""
     for look in (FIRST, SECOND):
-        _reserve(spending, look, 1)
+        _reserve(spending, look, items)
 
 
 def _reserve(spending: Spending, look: Look, items: int) -> None:
@@ -107,14 +122,24 @@ def look_at_rows(histogram: Integers, spending: Spending, items: int) -> Rows:
     """Buy users by rows, of whom `histogram` are in the bins of EDGES: one look, and a second where that is worth
     it."""
     epsilon = spending.guarantee.epsilon
-    rows = Rows.of(_look(histogram, spending, FIRST.purpose, FIRST.part * epsilon))
+    rows = Rows.of(_look(histogram, spending, FIRST.purpose, FIRST.part * epsilon, ALL))
+    part = SECOND.most(items)
     if rows.crowds is not None:
         noise = items * spending.laplace_scale(UNIT, epsilon) / UNIT
         worth = worth_knowing(rows.crowds, noise, Disagreement.prior().mean)
-        price = SECOND.part * _least(rows.crowds, noise)
-        if worth < price:
+        if worth < part * _least(rows.crowds, noise):
             return rows
-    return Rows.of(rows.bins + _look(histogram, spending, SECOND.purpose, SECOND.part * epsilon))
+    return Rows.of(rows.bins + _look(histogram, spending, SECOND.purpose, part * epsilon, _fitted(rows.crowds)))
+
+
+def _fitted(crowds: Crowds | None) -> Floats:
+    """Edges for the next look: narrow bins where the crowd is, and twice as wide beyond. There users are few, and the
+    wider a bin, the fewer stand out of its noise.
+    """
+    if crowds is None:
+        return ALL
+    fine = int((2 * crowds.seen >= ALL).sum())
+    return np.append(ALL[:fine], ALL[fine:][::-1][::2][::-1])
 
 
 def look_longer(rows: Rows, histogram: Integers, spending: Spending, noise: float, disagreement: float) -> Rows:
@@ -126,7 +151,7 @@ def look_longer(rows: Rows, histogram: Integers, spending: Spending, noise: floa
     whole = spending.guarantee.epsilon
     number = 3
     while True:
-        known = math.sqrt(2) * spending.laplace_scale(1, 1.0) / (rows.bins.deviation)  # as one look of this epsilon
+        known = math.sqrt(2) * spending.laplace_scale(1, 1.0) / float(rows.bins.deviations.min())  # as one look of this
         left = spending.remaining_epsilon()
         spent = sum(event.sensitivity / event.scale for event in spending.events if _of_rows(event))
         epsilon = min(known, TUNING.longest_look * whole - spent, left / 2)
@@ -136,7 +161,8 @@ def look_longer(rows: Rows, histogram: Integers, spending: Spending, noise: floa
             worth = worth_knowing(rows.crowds, noise / left, disagreement)
             if worth < epsilon / left * _least(rows.crowds, noise / left):
                 return rows
-        rows = Rows.of(rows.bins + _look(histogram, spending, f"users by rows, look {number}", epsilon))
+        edges = _fitted(rows.crowds)
+        rows = Rows.of(rows.bins + _look(histogram, spending, f"users by rows, look {number}", epsilon, edges))
         number += 1
 
 
@@ -149,7 +175,10 @@ def _least(crowds: Crowds, noise: float) -> float:
     return best_bound(crowds, noise, Disagreement.prior().mean).noise
 
 
-def _look(histogram: Integers, spending: Spending, purpose: str, epsilon: float) -> Bins:
-    noisy, event = spending.laplace(purpose, histogram * HISTOGRAM_UNIT, bound=HISTOGRAM_UNIT, epsilon=epsilon)
+def _look(histogram: Integers, spending: Spending, purpose: str, epsilon: float, edges: Floats) -> Bins:
+    """A noisy histogram with `edges`, which are among EDGES. A user is in one bin, however wide."""
+    starts = np.append(0, np.searchsorted(ALL, edges)[:-1] + 1)
+    exact = np.add.reduceat(histogram, starts)
+    noisy, event = spending.laplace(purpose, exact * HISTOGRAM_UNIT, bound=HISTOGRAM_UNIT, epsilon=epsilon)
     deviation = math.sqrt(2) * event.scale / HISTOGRAM_UNIT
-    return Bins(noisy / HISTOGRAM_UNIT, deviation, np.array(EDGES, dtype=np.float64), laplace=True)
+    return Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, laplace=True)

@@ -21,11 +21,11 @@ def agreed(one: Floats, deviation: float, other: Floats, other_deviation: float)
 
 
 @overload
-def agreed(one: Floats, deviation: Floats, other: Floats, other_deviation: float) -> tuple[Floats, Floats]: ...
+def agreed(one: Floats, deviation: Floats, other: Floats, other_deviation: float | Floats) -> tuple[Floats, Floats]: ...
 
 
 def agreed(
-    one: float | Floats, deviation: float | Floats, other: float | Floats, other_deviation: float
+    one: float | Floats, deviation: float | Floats, other: float | Floats, other_deviation: float | Floats
 ) -> tuple[float | Floats, float | Floats]:
     """The mean of two measurements by inverse variance, and its standard deviation."""
     weight, other_weight = deviation**-2, other_deviation**-2

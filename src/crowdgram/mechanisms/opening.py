@@ -9,8 +9,8 @@ from ..privacy import Spending
 from ..tables import Holdings, Rows, holdings
 from .discovery import DiscoveryPlan, discover, open_discovery, reserve_looks, users_needed
 from .few import Few, Look, RowWeights, few_needed, find_few, look_at_sizes, weigh_rows
+from .looks import FOUND, look_at_rows, reserve_pilot, reserve_rows
 from .looks import Rows as RowsSeen
-from .looks import look_at_rows, reserve_pilot, reserve_rows
 from .request import Request
 
 __all__ = ["Opened", "find_items", "set_aside"]
@@ -20,9 +20,6 @@ WORTH = 5 / 8
 
 TOLERABLE = 0.08
 """The l1 bias that one histogram may be predicted to have where rows are asked for. It saves more than that."""
-
-FOUND = 100
-"""Items that are taken to be found, to weigh how closely to look at rows before it is known."""
 
 MOST_OF_THEM = 0.6
 """The part of users whose rows must be seen for that prediction to be believed."""
@@ -40,11 +37,11 @@ class Opened:
 
 
 def set_aside(spending: Spending, mechanism: str, request: Request, items: int) -> None:
-    """Reserve all looks that a mechanism may take, by public values; `items`: how many there are at least."""
+    """Reserve all looks that a mechanism may take, by public values; `items`: how many there are, or FOUND."""
     if mechanism in ("auto", "adaptive"):
         reserve_pilot(spending, items, rows=request.buys_rows)
     elif request.buys_rows:
-        reserve_rows(spending)
+        reserve_rows(spending, items)
 
 
 def find_items(
@@ -60,7 +57,7 @@ def find_items(
     seen_rows = None
     if plan.looks:
         reserve_looks(spending)
-        set_aside(spending, mechanism, request, items=1)
+        set_aside(spending, mechanism, request, FOUND)
         if whole and (request.weight == "users" or request.max_rows_per_user in (None, 1)):
             held = holdings(rows)
             seen_rows = look_at_rows(held.by_rows(RowsSeen.edges()), spending, FOUND) if request.buys_rows else None

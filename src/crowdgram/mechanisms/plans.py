@@ -11,6 +11,7 @@ from fractions import Fraction
 from ..privacy import Cost, Guarantee, Plan, Spending, cost_of, opaque_cost
 from .auto import round_coordinates
 from .discovery import MOST_COORDINATES, DiscoveryPlan, plan_discovery, rehearse
+from .looks import FOUND
 from .opening import set_aside
 from .registry import LOOKING, MECHANISMS, PURE, finish_of
 from .request import Request
@@ -32,7 +33,7 @@ def plan_opening(guarantee: Guarantee, mechanism: str, share: float | None) -> t
     most = Request("rows", None, None, lambda _: None)  # of all requests it sets most aside
 
     def aside(spending: Spending) -> None:
-        set_aside(spending, mechanism, most, items=1)
+        set_aside(spending, mechanism, most, FOUND)
 
     plan = plan_discovery(guarantee, share, finish_of(mechanism), looks=mechanism in LOOKING, set_aside=aside)
     if mechanism == "auto":
@@ -57,7 +58,7 @@ def plan_release(
         rehearse(trial, opening)
     if mechanism not in MECHANISMS:
         return Plan((opaque_cost(guarantee),), known=False)
-    set_aside(trial, mechanism, request, 1 if items is None else items)
+    set_aside(trial, mechanism, request, FOUND if items is None else items)
     ways = []
     if items is None and mechanism in LOOKING:
         ways.append(_histogram_way(trial))

@@ -18,8 +18,8 @@ Report = Callable[[str], None]
 @dataclass(frozen=True)
 class Request:
     """The question and what the caller knows: all public. `report` is called with the name of each stage.
-    `constants` and `alpha` are for mechanism "paper". `seen_rows`: what was bought about rows before the items were
-    known: noisy values.
+    `constants` and `alpha` are for mechanism "paper". `found`: items were discovered. `seen_rows`: what was bought
+    about rows before they were known: noisy values.
     """
 
     weight: Weight
@@ -28,6 +28,7 @@ class Request:
     report: Report
     constants: Literal["paper", "tight"] | None = None
     alpha: float | None = None
+    found: bool = False
     seen_rows: Rows | None = None
 
     @property

@@ -254,15 +254,15 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
         non_negative=True,
     )
     deviation = budget.deviation(share, non_negative=True)
-    bins = Bins(noisy / HISTOGRAM_UNIT, deviation, edges, budget.shape == "laplace")
+    bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, budget.shape == "laplace")
     found = read(bins, eager=True)
     if found is None:
         return None
     versions = []
     for users in (found.typical, *found.spread_out(POSSIBLE)):
         users = _with_missing(users, found.sizes, facts, found.error)
-        present = users > 0
         masses = np.full(len(users), float(facts.row_cap)) if facts.rows is None else _masses(users, facts)
+        present = users > 0
         points = found.sizes[present, None] * 2.0 ** (TUNING.step * np.array([-0.25, 0.25]))
         versions.append((np.repeat(users[present] / 2, 2), points.ravel(), np.repeat(masses[present], 2)))
     f = np.maximum(centre, 0.1 / len(centre))

@@ -3,13 +3,14 @@
 Clipping users at a bound changes their shares of the sum. The answer moves by at most twice the total variation between
 the shares before and after; on real tables by a part of that which hardly depends on the bound, the *disagreement* of
 heavy users with the crowd: 0.05 (plate appearances) to 0.55 (packages), and nearly constant on each table. So a bound's
-bias is 2 disagreement TV, with the disagreement uncertain by a factor of two before it is measured.
+bias is 2 disagreement TV, with the disagreement uncertain by a factor of two before it is measured. Strangers, who do
+not continue the crowd (robots, shared accounts), are taken to have nothing in common with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -112,15 +113,16 @@ def worth_knowing(crowds: Crowds, noise: float, disagreement: float) -> float:
     return float(costs.expected.min() - costs.weights @ costs.total.min(axis=1))
 
 
-def bias_of(crowds: Crowds, bound: float) -> Floats:
-    """2 TV(bound) for each of the crowds: the bias, if the disagreement is 1."""
-    users, sizes = _points(crowds)
-    return 2 * _variation(users * sizes, users * np.minimum(sizes, bound))
+def bias_of(crowds: Crowds, bound: float) -> tuple[Floats, Floats]:
+    """2 TV(bound) for each of the crowds: the part that the disagreement multiplies, and that of strangers."""
+    users, sizes, strange = _points(crowds)
+    before, after = users * sizes, users * np.minimum(sizes, bound)
+    return 2 * _variation(before, after, 1 - strange), 2 * _variation(before, after, strange)
 
 
 def share_above(crowds: Crowds, bound: float) -> tuple[float, float, float]:
     """The share of all rows that lies above a bound on users' rows: the mean over crowds, and a 95% interval."""
-    users, sizes = _points(crowds)
+    users, sizes, _ = _points(crowds)
     above = 1 - (users * np.minimum(sizes, bound)).sum(axis=1) / (users * sizes).sum(axis=1)
     order = np.argsort(above)
     cumulative = np.cumsum(crowds.weights[order])
@@ -139,42 +141,43 @@ class Spread:
     distance: Callable[[Floats, float], Floats]
 
 
-def _points(crowds: Crowds) -> tuple[Floats, Floats]:
-    """Every bin's users spread evenly on the log scale over PARTS points; without bins that no crowd has."""
-    logs = np.log(crowds.sizes)
-    if len(logs) == 1:
-        return crowds.users, crowds.sizes
-    widths = np.gradient(logs)
+def _points(crowds: Crowds) -> tuple[Floats, Floats, Floats]:
+    """Every bin's users spread evenly on the log scale over PARTS points, their sizes, and the part of strangers;
+    without bins that no crowd has.
+    """
     inside = (np.arange(PARTS) + 0.5) / PARTS - 0.5
-    sizes = np.exp(logs[:, None] + widths[:, None] * inside)
+    sizes = crowds.sizes[:, None] * np.exp2(crowds.octaves[:, None] * inside)
     present = crowds.users.max(axis=0) > 0
     users = np.repeat(crowds.users[:, present] / PARTS, PARTS, axis=1)
-    return users, sizes[present].ravel()
+    return users, sizes[present].ravel(), np.repeat(crowds.strangers[present], PARTS)
 
 
 def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None) -> _Costs:
     likely = crowds.weights > LIKELY * crowds.weights.max()
     weights = crowds.weights[likely] / crowds.weights[likely].sum()
-    users, masses = _points(Crowds(crowds.sizes, crowds.users[likely], weights, crowds.error))
-    sizes = masses
+    users, masses, strange = _points(replace(crowds, users=crowds.users[likely], weights=weights))
+    sizes, part = masses, disagreement + (1 - disagreement) * strange
     if spread is not None:
-        users = np.concatenate([users * share for share in spread.shares], axis=1)
-        sizes = np.concatenate([masses * spread.distance(masses, factor) for factor in spread.factors])
-        masses = np.tile(masses, len(spread.shares))
-    bounds = np.unique(sizes)
+        users = np.concatenate([*(users * (1 - strange) * share for share in spread.shares), users * strange], axis=1)
+        sizes = np.concatenate([*(masses * spread.distance(masses, factor) for factor in spread.factors), masses])
+        part = np.repeat([disagreement, 1.0], [len(masses) * len(spread.shares), len(masses)])
+        masses = np.tile(masses, len(spread.shares) + 1)
+    bounds = np.unique(sizes[users.max(axis=0) > 0])
     if len(bounds) > MOST_BOUNDS:
         bounds = np.geomspace(bounds[0], bounds[-1], MOST_BOUNDS)
     kept = np.minimum(1.0, bounds[:, None] / sizes)  # bounds x points
     before = users * masses
     after = before @ kept.T
     noises = noise * bounds / np.maximum(after, 1e-300)
-    biases = np.stack([2 * disagreement * _variation(before, before * each) for each in kept], axis=1)
+    biases = np.stack([2 * _variation(before, before * each, part) for each in kept], axis=1)
     return _Costs(bounds, weights, noises, biases)
 
 
-def _variation(before: Floats, after: Floats) -> Floats:
-    """Total variation between the users' shares of the sum before and after clipping, over the last axis."""
+def _variation(before: Floats, after: Floats, part: Floats) -> Floats:
+    """Total variation between the users' shares of the sum before and after clipping, over the last axis, of which
+    `part` counts.
+    """
     shares = before / before.sum(axis=-1, keepdims=True)
     clipped = after / after.sum(axis=-1, keepdims=True)
-    variation: Floats = np.abs(clipped - shares).sum(axis=-1) / 2
+    variation: Floats = (part * np.abs(clipped - shares)).sum(axis=-1) / 2
     return variation

@@ -33,8 +33,8 @@ class Tuning:
         most_sums: coordinates times levels in a round, so that a million items keep to a few levels.
 
     Beliefs before anything is measured.
-        seen_gaussian, seen_laplace: standard deviations at which bins count as users: one in 1,000 readings is wrong.
-        beside: the same for bins next to those.
+        first_alarm, more_alarm, beside: the chance that noise alone is taken for users: for the first bins of a
+            histogram, for others far from them (half as much with each octave), and for those next to them.
         fall, fall_spread: users fall by this factor e^-fall for each octave beyond what is seen (median, spread of its
             logarithm): between a power law and a steep end.
         disagreement, disagreement_spread: how far heavy users differ from the crowd in l1, over what is possible.
@@ -61,9 +61,9 @@ class Tuning:
     mass_part: float = 0.2
     level_octaves: float = 1.0
     most_sums: int = 800_000
-    seen_gaussian: float = 4.8
-    seen_laplace: float = 7.0
-    beside: float = 2.5
+    first_alarm: float = 1e-5
+    more_alarm: float = 1e-3
+    beside: float = 0.02
     fall: float = 3.5
     fall_spread: float = 1.0
     disagreement: float = 0.28

@@ -8,10 +8,11 @@ steeply is uncertain. A reading is therefore a set of crowds with probabilities.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from .measurements import agreed
 from .tuning import TUNING
@@ -28,37 +29,54 @@ ROUGH = 0.15
 """How far smoothed bins are from a tail's formula, relative."""
 HIDDEN = np.geomspace(1e-5, 1e-2, 7)
 """Shares of users that may have rows of another order."""
+NARROW = 0.4
+"""Octaves above which a bin is wide: beyond the crowd, where users are few and need not fall from bin to bin."""
+CLEARLY_MORE = 2.5
+"""Standard deviations by which users exceed those before them if they are a crowd of their own."""
 LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
 
 
 @dataclass(frozen=True)
 class Bins:
-    """A noisy histogram: `users[j]`, with noise of standard deviation `deviation`, are larger than edges[j-1] and at
-    most edges[j]. `laplace`: the noise is Laplace, not Gaussian.
+    """A noisy histogram: `users[j]`, with noise of standard deviation `deviations[j]`, are larger than edges[j-1] and
+    at most edges[j]. `laplace`: the noise is Laplace, not Gaussian.
     """
 
     users: Floats
-    deviation: float
+    deviations: Floats
     edges: Floats
     laplace: bool
 
+    def merged(self, edges: Floats) -> Bins:
+        """The same users in wider bins, whose edges are among these."""
+        starts = np.append(0, np.searchsorted(self.edges, edges)[:-1] + 1)
+        users, variances = (np.add.reduceat(each, starts) for each in (self.users, self.deviations**2))
+        return Bins(users, np.sqrt(variances), edges, self.laplace)
+
     def __add__(self, other: Bins) -> Bins:
-        """Two looks at the same histogram, weighed by inverse variance."""
-        users, deviation = agreed(self.users, self.deviation, other.users, other.deviation)
-        return Bins(users, deviation, self.edges, self.laplace)
+        """Two looks at the same users, weighed by inverse variance, in the bins that both have."""
+        edges = np.intersect1d(self.edges, other.edges)
+        one, two = self.merged(edges), other.merged(edges)
+        users, deviations = agreed(one.users, one.deviations, two.users, two.deviations)
+        return Bins(users, deviations, edges, self.laplace)
 
 
 @dataclass(frozen=True)
 class Crowds:
     """What a histogram leaves possible: row t of `users` has probability `weights[t]`; column j are users of size
-    `sizes[j]`. `error` is the standard deviation of the number of users that are seen.
+    `sizes[j]`, in a bin that is `octaves[j]` wide. `error` is the standard deviation of the number of users that are
+    seen; users of larger size than `seen` are not. strangers[j]: the part of the users in column j who do not continue
+    the crowd, but come after a gap.
     """
 
     sizes: Floats
+    octaves: Floats
     users: Floats
     weights: Floats
     error: float
+    seen: float
+    strangers: Floats
 
     @property
     def typical(self) -> Floats:
@@ -69,7 +87,7 @@ class Crowds:
     @property
     def settled(self) -> Crowds:
         """The typical crowd alone, as if it were certain."""
-        return Crowds(self.sizes, self.typical[None, :], np.ones(1), self.error)
+        return replace(self, users=self.typical[None, :], weights=np.ones(1))
 
     def spread_out(self, parts: int) -> Floats:
         """So many crowds, as likely as each other, in the order of what their largest users hold."""
@@ -101,11 +119,28 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
         sizes = np.sqrt(np.append(1.0, upper[:-1] + 1) * upper)
     widths = np.log2(upper / lower)
     shape = np.zeros(len(bins.users))
-    shape[first : last + 1] = _rising_and_falling(bins.users[first : last + 1])
+    wide = (widths > NARROW) & (upper > 8)
+    bulk = min(last, int(np.argmax(wide)) - 1 if wide.any() else last)
+    shape[first : last + 1] = np.maximum(bins.users[first : last + 1], 0.0)
+    shape[first : bulk + 1] = _rising_and_falling(bins.users[first : bulk + 1])
     alike = math.log2(sizes[last] / sizes[first]) < 1.0  # by design, most likely: nobody has rows of another order
     tails, weights = _tails(bins, shape, sizes, widths, last, HIDDEN if strangers and not alike else HIDDEN[:0])
     users = np.where(np.arange(len(shape)) <= last, shape, tails)
-    return Crowds(sizes, users, weights, bins.deviation * math.sqrt(last - first + 1))
+    error = math.sqrt(float((bins.deviations[first : last + 1] ** 2).sum()))
+    alone = _strangers(shape / widths, bins.deviations / widths, bulk, last)
+    return Crowds(sizes, widths, users, weights, error, float(sizes[last]), alone)
+
+
+def _strangers(shape: Floats, deviations: Floats, bulk: int, last: int) -> Floats:
+    """The part of the users beyond the bulk that is too many, by far more than noise, for a crowd that falls."""
+    parts = np.zeros(len(shape))
+    least, error = shape[bulk], deviations[bulk]
+    for j in range(bulk + 1, last + 1):
+        if shape[j] - least > CLEARLY_MORE * math.hypot(error, deviations[j]):
+            parts[j] = 1 - least / shape[j]
+        if shape[j] < least:
+            least, error = shape[j], deviations[j]
+    return parts
 
 
 def _tails(
@@ -125,7 +160,7 @@ def _tails(
     part = slice(start, end + 1)
     away, beyond = x[part] - x[start], np.arange(start, end + 1) > last
     seen = np.append(shape[start : last + 1], bins.users[last + 1 : end + 1])
-    variance = bins.deviation**2 + np.where(beyond, 0.0, ROUGH * seen) ** 2
+    variance = bins.deviations[part] ** 2 + np.where(beyond, 0.0, ROUGH * seen) ** 2
     slopes, bends = np.meshgrid(np.geomspace(0.2, 40, 24), np.append(0.0, np.geomspace(0.02, 5, 6)), indexing="ij")
     b, c = slopes.ravel(), bends.ravel()
     form = np.exp(-b[:, None] * away - c[:, None] * away**2) * widths[part]
@@ -149,11 +184,10 @@ def _seen(bins: Bins, eager: bool) -> tuple[int, int] | None:
     """The first and the last bin that hold users: windows that stand out, the clearer the farther they are from others;
     then windows beside them.
     """
-    limit = TUNING.seen_laplace if bins.laplace else TUNING.seen_gaussian
     marked = np.zeros(len(bins.users), dtype=bool)
-    for factor in (1.0, 0.85, 0.7) if eager else (1.0, 0.85):
+    for chance in (1.0, 10.0, 100.0) if eager else (1.0, 10.0):
         for width in (1, 2, 4, 8, 16):
-            while _mark(bins, marked, width, factor * limit, beside=False):
+            while _mark(bins, marked, width, chance * TUNING.first_alarm, beside=False):
                 pass
         if marked.any():
             break
@@ -166,35 +200,52 @@ def _seen(bins: Bins, eager: bool) -> tuple[int, int] | None:
     return int(places[0]), int(places[-1])
 
 
-def _mark(bins: Bins, marked: npt.NDArray[np.bool_], width: int, limit: float, *, beside: bool) -> bool:
-    """Mark the window that stands out most, if one does. Six octaves of distance double what it must show."""
+def _mark(bins: Bins, marked: npt.NDArray[np.bool_], width: int, chance: float, *, beside: bool) -> bool:
+    """Mark the window that stands out most, if one does: noise alone would do so with `chance`, or, once others are
+    marked, with `more_alarm` and half as much for every octave that lies between.
+    """
     if width > len(marked):
         return False
     ones = np.ones(width)
     rest, fresh = np.where(marked, 0.0, bins.users), np.convolve(~marked, ones, "valid")
-    sums = np.convolve(rest, ones, "valid")
-    clear = np.where(fresh > 0, sums / (bins.deviation * np.sqrt(np.maximum(fresh, 1))), -np.inf)
+    variances = np.where(marked, 0.0, bins.deviations**2)
+    sums, deviations = np.convolve(rest, ones, "valid"), np.sqrt(np.convolve(variances, ones, "valid"))
+    chances = np.full(len(sums), chance)
+    possible = fresh > 0
     if marked.any():
         first, last = np.flatnonzero(marked)[[0, -1]]
-        begin, end = np.arange(len(clear)), np.arange(len(clear)) + width
+        begin, end = np.arange(len(sums)), np.arange(len(sums)) + width
         logs = np.log2(bins.edges)
         gap = np.maximum(logs[np.maximum(begin - 1, 0)] - logs[last], logs[first] - logs[end - 1])
         near = (begin <= last + 1) & (end >= first)
         if beside:
-            clear = np.where(near, clear, -np.inf)
+            possible &= near
         else:
-            clear = np.where(near, clear, clear - np.maximum(gap, 0.0) * limit / 6)
+            chances = np.where(near, 1.0, 2.0 ** -np.maximum(gap, 0.0)) * TUNING.more_alarm
+    limits = _limits(chances, fresh, bins.laplace)
+    clear = np.where(possible, sums / np.maximum(deviations, 1e-300) - limits, -np.inf)
     best = int(np.argmax(clear))
-    if clear[best] < limit:
+    if clear[best] < 0:
         return False
     totals = np.append(0.0, np.cumsum(rest[best : best + width]))
-    counts = np.append(0, np.cumsum(~marked[best : best + width]))
+    squares = np.append(0.0, np.cumsum(variances[best : best + width]))
     i, j = max(
-        ((i, j) for i in range(width) for j in range(i + 1, width + 1) if counts[j] > counts[i]),
-        key=lambda ends: (totals[ends[1]] - totals[ends[0]]) / math.sqrt(counts[ends[1]] - counts[ends[0]]),
+        ((i, j) for i in range(width) for j in range(i + 1, width + 1) if squares[j] > squares[i]),
+        key=lambda ends: (totals[ends[1]] - totals[ends[0]]) / math.sqrt(squares[ends[1]] - squares[ends[0]]),
     )
     marked[best + i : best + j] = True
     return True
+
+
+def _limits(chances: Floats, bins: Floats, laplace: bool) -> Floats:
+    """Standard deviations that the noise of so many bins together exceeds with these chances. Sums of Laplace draws
+    come near the normal law as the root of their number grows.
+    """
+    normal: Floats = -ndtri(chances)
+    if not laplace:
+        return normal
+    single = -np.log(2 * chances) / math.sqrt(2)
+    return normal + (single - normal) / np.sqrt(np.maximum(bins, 1.0))
 
 
 def _rising_and_falling(values: Floats) -> Floats:

@@ -12,6 +12,7 @@ from typing import Literal, overload
 from ..errors import InvalidArgument, PrivacyWarning
 from ..mechanisms import (
     CONFIDENCE,
+    FOUND,
     MECHANISMS,
     PURE,
     PURE_LEAST,
@@ -220,7 +221,7 @@ def release(
             report("finding the items: no list is given, so part of the budget buys it")
             found = find_items(sought, spending, plan, way, request, whole=sought is rows)
             items = found_domain(rows, lists, found.items)
-            request = replace(request, seen_rows=found.seen_rows)
+            request = replace(request, found=True, seen_rows=found.seen_rows)
             report("counting rows of the items that were found")
         counts = count_rows(rows, items)
         if found is not None and found.few is not None:
@@ -270,7 +271,7 @@ def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[st
     if way in PURE:
         enough = trial.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
     else:
-        reserve_pilot(trial, items=1, rows=True)
+        reserve_pilot(trial, FOUND, rows=True)
         enough = trial.remaining_mu(1) >= MIN_MU
     if plan.mu < MIN_MU or not enough:
         raise InvalidArgument(
