@@ -85,7 +85,9 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
         quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in _all_or(columns, names))
         # A stream that is scanned once; the counts are materialised in that one scan.
         project: Any = source.project  # type: ignore[attr-defined]
-        return _open_arrow(shielded("opening the relation", lambda: project(quoted).to_arrow_reader()), user)
+        return _open_arrow(
+            shielded("opening the relation", lambda: pa.RecordBatchReader.from_stream(project(quoted))), user
+        )
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, (pa.Table, pa.RecordBatchReader)) or (module == "pyarrow" and "Dataset" in kind):
@@ -198,8 +200,11 @@ def _from_series(series: Any) -> Any:
 
 
 def _text(value: object) -> str | None:
-    """A Python object as a string; None for what is missing or is not text that UTF-8 can hold."""
-    text = str(value)
+    """A Python object as a string; None for what is missing, has no text or none that UTF-8 can hold."""
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001 (an integer of more than 4300 digits, a list of lists of lists)
+        return None
     if value is None or (text in ("nan", "NaT", "<NA>") and not isinstance(value, str)):
         return None
     return None if any("\ud800" <= char <= "\udfff" for char in text) else text
