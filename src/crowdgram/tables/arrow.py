@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ..errors import InvalidTable
 
-__all__ = ["UTF8", "as_text", "check_users", "in_years", "is_foreign", "may_hold_text"]
+__all__ = ["UTF8", "as_text", "check_users", "flat", "in_years", "is_foreign", "is_text"]
 
 UTF8 = "utf-8"
 
@@ -76,11 +76,25 @@ def _is_opaque(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind))
 
 
-def may_hold_text(kind: pa.DataType) -> bool:
-    """Whether values of this type are strings or hold some, in which there may be bytes that are no text."""
-    return pa.types.is_nested(kind) or any(
-        is_one(kind) for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    )
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of this type are strings, in which there may be bytes that are no text."""
+    return any(is_one(kind) for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def flat(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
+    """The columns to read, of a file or a query; None for all, without lists, maps and the like: where these hold more
+    than 2 GiB, Arrow and DuckDB fail to hand them over.
+    """
+    nested = [field.name for field in schema if pa.types.is_nested(_stored(field.type))]
+    if columns is None:
+        return [name for name in schema.names if name not in nested]
+    for name in columns:
+        if name in nested:
+            raise InvalidTable(
+                f"column {name!r} has type {schema.field(name).type}: from files, datasets and relations only columns "
+                "of single values are read. Make a column of what you need of it."
+            )
+    return list(columns)
 
 
 def in_years(data: Any, columns: Sequence[str]) -> Any:
