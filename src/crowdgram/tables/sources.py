@@ -345,7 +345,7 @@ def _scan(
         table: ir.Table = _readable(first, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
         check_columns(list(table.columns), columns)
         schema = _check_same_types(files, _all_or(columns, list(table.columns)))
-        wanted = flat(schema, columns)
+        wanted = flat(schema, columns or None)  # none by name: whoever asks looks for the right one
         if user is not None:
             check_users(schema, user)
         stored = [schema.field(name).type for name in wanted]
