@@ -16,6 +16,8 @@ from pyarrow import dataset, parquet
 from crowdgram.tables import Database
 from crowdgram.tables.rows import open_rows
 
+from .test_databases import server  # noqa: F401 (a fixture)
+
 ODD = {
     "no start": b"\xff\xfe",
     "cut": b"caf\xc3",
@@ -152,3 +154,63 @@ def test_text_that_is_not_utf8_on_spark(column, tmp_path, spark):
     options = {"where": "other <> 'x'"} if column == "other" else {}
     frame = spark.read.parquet(in_parquet(records(column, b"\xff\xfe"), tmp_path, use_dictionary=True))
     assert counted(frame, **options) == without_the_odd(column, counted(arrow(records(None, b""))))
+
+
+# --- PostgreSQL: the server's bytes, in its own encoding
+
+ENCODINGS = {
+    "UTF8": b"\xff",
+    "SQL_ASCII": b"\xff",
+    "WIN1252": b"\x81",
+    "EUC_JP": b"\xad\xa1",
+    "EUC_KR": b"\xfe\xa1",
+}
+"""Bytes that a server of this encoding can hold and that are no text in it; in UTF8, by a cast without a function."""
+
+
+@pytest.mark.parametrize("client", [None, "LATIN1"])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_text_of_postgres_that_its_encoding_leaves_out_is_missing(server, encoding, client, monkeypatch):  # noqa: F811
+    import psycopg
+
+    name = f"text_{encoding.lower()}"
+    address = f"{server.rpartition('/')[0]}/{name}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"drop database if exists {name}")
+        options = f"encoding '{encoding}' template template0 lc_collate 'C' lc_ctype 'C'"
+        connection.execute(f"create database {name} {options}")
+    with psycopg.connect(address, client_encoding="SQL_ASCII") as connection:
+        connection.execute('create table t ("user" text, item text)')
+        connection.execute("insert into t values ('a', 'i'), ('b', 'i')")
+        if encoding == "UTF8":
+            connection.execute("create cast (bytea as text) without function")
+            connection.execute("insert into t values ('\\xff'::bytea::text, 'i')")
+        else:
+            connection.execute(b"insert into t values ('%b', 'i')" % ENCODINGS[encoding])
+    if client is not None:
+        monkeypatch.setenv("PGCLIENTENCODING", client)
+    expected = {("a", "i"): 1, ("b", "i"): 1, (None, "i"): 1}
+    assert counted(Database(address, table="t")) == expected
+    if encoding == "SQL_ASCII" or (client and encoding != "UTF8"):
+        return  # Ibis itself cannot read these
+    backend = ibis.connect(address)
+    try:
+        before = backend.con.info.parameter_status("client_encoding")
+        with backend.con.transaction():
+            assert counted(backend.table("t")) == expected
+            assert backend.con.info.parameter_status("client_encoding") == before
+    finally:
+        backend.disconnect()
+
+
+def test_names_and_texts_of_postgres_in_another_encoding(server):  # noqa: F811
+    import psycopg
+
+    address = f"{server.rpartition('/')[0]}/latin"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("drop database if exists latin")
+        connection.execute("create database latin encoding 'LATIN1' template template0 lc_collate 'C' lc_ctype 'C'")
+    with psycopg.connect(address, client_encoding="UTF8") as connection:
+        connection.execute('create table "größe" ("user" text, item text, "wörter" text)')
+        connection.execute("insert into \"größe\" values ('é', 'ü', 'ß'), ('e', 'ü', 'x')")
+    assert counted(Database(address, table="größe"), where="\"wörter\" = 'ß'") == {("é", "ü"): 1}

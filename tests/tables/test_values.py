@@ -17,6 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from crowdgram import Database
+from crowdgram.errors import InvalidTable
 from crowdgram.tables import open_rows, tally_rows
 
 from .test_databases import server  # noqa: F401 (a fixture)
@@ -110,6 +111,102 @@ def test_dates_in_text(tmp_path):
         for unit in ("week", "month", "year"):
             item = {"then": f"date_trunc('{unit}', cast(what as {kind}))"}
             assert [who for who, _, _ in tallied(tmp_path / "t.csv", item=item)] == ["u0"]
+
+
+# --- what can be asked whether it is null, and nothing else
+
+
+def odd_maps():
+    repeated = pa.MapArray.from_arrays([0, 1, 3], ["k", "k", "k"], [1, 2, 3])
+    bytes_ = pa.array([b"k", b"\xff"], pa.binary())
+    broken = pa.MapArray.from_arrays([0, 1, 2], pa.Array.from_buffers(pa.string(), 2, bytes_.buffers()), [1, 2])
+    return {"map that repeats a key": repeated, "map with a key that is no text": broken}
+
+
+OPAQUE = {
+    **odd_maps(),
+    "duration": pa.array([0, 2**62], pa.int64()).cast(pa.duration("s")),
+    "list of durations": pa.array([[0], [2**62]], pa.list_(pa.int64())).cast(pa.list_(pa.duration("s"))),
+    "list of maps": pa.ListArray.from_arrays([0, 1, 2], odd_maps()["map that repeats a key"]),
+    "struct of maps": pa.StructArray.from_arrays([odd_maps()["map that repeats a key"]], ["m"]),
+    "union of maps": pa.UnionArray.from_sparse(
+        pa.array([0, 0], pa.int8()), [odd_maps()["map that repeats a key"], pa.array([1, 2])]
+    ),
+    "views in a list": pa.array([["a"], ["b"]], pa.large_list(pa.string_view())),
+}
+
+
+@pytest.mark.parametrize("kind", OPAQUE)
+@pytest.mark.parametrize("through", ["table", "reader", "pandas"])
+def test_only_whether_it_is_null_is_asked_of_a_value_of_another_type(kind, through):
+    column = pa.chunked_array([OPAQUE[kind], pa.nulls(1, OPAQUE[kind].type)])
+    table = pa.table({"who": ["u0", "z", "u1"], "what": ["i", "i", "i"], "other": column})
+    if "union" in kind and through == "pandas":
+        pytest.skip("pandas has no unions")
+    if "union" in kind:
+        table = table.slice(0, 2)  # its nulls are those of its parts
+    made = {
+        "table": lambda: table,
+        "reader": table.to_reader,
+        "pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype),
+    }[through]
+    assert [who for who, _, _ in tallied(made(), where="other is not null")] == ["u0", "z"]
+    if "union" not in kind:
+        assert [who for who, _, _ in tallied(made(), where="other is null")] == ["u1"]
+    with pytest.raises(InvalidTable, match="needs integers"):
+        tallied(made(), item="other")
+
+
+@pytest.mark.parametrize("through", ["parquet", "parquet of numbers", "dataset", "relation"])
+def test_lists_and_their_like_are_not_read_from_files(through, tmp_path):
+    """Where they hold more than 2 GiB, they would fail."""
+    whos = [0, 1] if "numbers" in through else ["u0", "u1"]
+    table = pa.table({"who": whos, "what": whos, "other": [[1], None], "more": [{"a": "x"}, None], "n": [1, 2]})
+    if through == "relation":
+        source = duckdb.connect().from_arrow(table)
+    else:
+        source = parquet(table, tmp_path)
+        source = pa.dataset.dataset(source) if through == "dataset" else source
+    for name in ("other", "more"):
+        with pytest.raises(InvalidTable, match=f"column '{name}' has type .* columns of single values"):
+            tallied(source, where=f"{name} is null")
+    assert [who for who, _, _ in tallied(source, where=ibis._.n > 1)] == whos[1:]
+
+
+def test_python_objects_without_a_text_are_missing():
+    nested: list[object] = []
+    for _ in range(100_000):
+        nested = [nested]
+    frame = pd.DataFrame({"who": pd.Series(["u0", 10**5000, nested, "u1"], dtype=object), "what": "i"})
+    assert [who for who, _, _ in tallied(frame)] == ["u0", "u1"]
+    while nested:
+        nested = nested.pop()  # Python would free it by recursion
+
+
+# --- more text than the small types of Arrow can hold
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["dictionary", "dictionary of views", "runs", "sqlite", "relation"])
+def test_more_than_two_gigabytes_of_text(kind, tmp_path):
+    rows, long = 2_200, 10**6
+    if kind == "sqlite":
+        with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+            numbers = f"with recursive r(k) as (select 1 union all select k + 1 from r where k <= {rows})"
+            text = f"case k when 1 then 'x' else hex(zeroblob({long // 2})) end"
+            connection.execute(f"create view t as {numbers} select 'u0' as who, 'i' as what, {text} as other from r")
+        source = Database(str(tmp_path / "t.db"), table="t")
+    elif kind == "relation":
+        text = f"case range when 0 then 'x' else repeat('y', {long}) end"
+        source = duckdb.connect().sql(f"select 'u0' as who, 'i' as what, {text} as other from range({rows + 1})")
+    else:
+        values = pa.array(["x", "y" * long], pa.string_view() if "views" in kind else pa.string())
+        if kind == "runs":
+            other = pa.RunEndEncodedArray.from_arrays(pa.array([1, rows + 1], pa.int32()), values)
+        else:
+            other = pa.DictionaryArray.from_arrays(pa.array([0] + [1] * rows, pa.int32()), values)
+        source = pa.table({"who": ["u0"] * (rows + 1), "what": ["i"] * (rows + 1), "other": other})
+    assert tallied(source, where="length(other) > 0") == [("u0", "i", rows + 1)]
 
 
 # --- databases that do not hold values to a type

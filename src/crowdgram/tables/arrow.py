@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 
 from ..errors import InvalidTable
 
-__all__ = ["as_text", "check_users", "in_years", "is_foreign", "may_hold_text"]
+__all__ = ["UTF8", "as_text", "check_users", "flat", "in_years", "is_foreign", "is_text"]
+
+UTF8 = "utf-8"
 
 _SECONDS = (-62_135_596_800, 253_402_300_799)
 """The first and the last second of the years 1 to 9999, counted from 1970."""
@@ -22,18 +24,28 @@ _SECONDS = (-62_135_596_800, 253_402_300_799)
 _KNOWN = ("arrow.uuid", "arrow.json")
 """Extensions that the engine tells apart by itself."""
 
+_LARGE = {
+    pa.string(): pa.large_string(),
+    pa.string_view(): pa.large_string(),
+    pa.binary(): pa.large_binary(),
+    pa.binary_view(): pa.large_binary(),
+}
+"""Written out, what a dictionary holds once may be more than the 2 GiB that a chunk of the small types can hold."""
 
-def as_text(values: pa.Array) -> pa.Array:
-    """Bytes as strings; null where they are not UTF-8."""
+
+def as_text(values: pa.Array, codec: str = UTF8) -> pa.Array:
+    """Bytes as strings; null where they are no text in this encoding, which Python knows by this name."""
+    if codec == UTF8:
+        try:
+            return values.cast(pa.string())
+        except pa.ArrowInvalid:  # one of them is not
+            pass
+    return pa.array([_decoded(value, codec) for value in values.to_pylist()], pa.string())
+
+
+def _decoded(value: bytes | None, codec: str) -> str | None:
     try:
-        return values.cast(pa.string())
-    except pa.ArrowInvalid:  # one of them is not
-        return pa.array([_decoded(value) for value in values.to_pylist()], pa.string())
-
-
-def _decoded(value: bytes | None) -> str | None:
-    try:
-        return None if value is None else value.decode()
+        return None if value is None else value.decode(codec)
     except UnicodeDecodeError:
         return None
 
@@ -54,19 +66,41 @@ def is_foreign(kind: pa.DataType) -> bool:
     """
     if pa.types.is_timestamp(kind):
         return bool(kind.unit in ("s", "ms", "ns"))
-    return bool(pa.types.is_date64(kind) or pa.types.is_null(kind) or _stored(kind) != kind)
+    return bool(pa.types.is_date64(kind) or pa.types.is_null(kind) or _is_opaque(kind) or _stored(kind) != kind)
 
 
-def may_hold_text(kind: pa.DataType) -> bool:
-    """Whether values of this type are strings or hold some, in which there may be bytes that are no text."""
-    return pa.types.is_nested(kind) or any(
-        is_one(kind) for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    )
+def _is_opaque(kind: pa.DataType) -> bool:
+    """Whether nothing can be asked of a value of this type but whether it is null. Then no more of it reaches the
+    engine, which fails on some: a map that repeats a key, a duration of many years.
+    """
+    return bool(pa.types.is_nested(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of this type are strings, in which there may be bytes that are no text."""
+    return any(is_one(kind) for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def flat(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
+    """The columns to read, of a file or a query; None for all, without lists, maps and the like: where these hold more
+    than 2 GiB, Arrow and DuckDB fail to hand them over.
+    """
+    nested = [field.name for field in schema if pa.types.is_nested(_stored(field.type))]
+    if columns is None:
+        return [name for name in schema.names if name not in nested]
+    for name in columns:
+        if name in nested:
+            raise InvalidTable(
+                f"column {name!r} has type {schema.field(name).type}: from files, datasets and relations only columns "
+                "of single values are read. Make a column of what you need of it."
+            )
+    return list(columns)
 
 
 def in_years(data: Any, columns: Sequence[str]) -> Any:
     """A table, reader or dataset with its columns as their values are, foreign timestamps in microseconds and dates in
-    days; null outside the years 1 to 9999. Of a dataset, these columns.
+    days; null outside the years 1 to 9999; of lists, durations and the like, whether they are null. Of a dataset, these
+    columns.
     """
     schema = data.schema
     if not any(is_foreign(field.type) for field in schema if field.name in columns):
@@ -86,7 +120,7 @@ def _stored(kind: pa.DataType) -> pa.DataType:
     values = kind
     while not _is_plain(values):
         values = values.storage_type if isinstance(values, pa.BaseExtensionType) else values.value_type
-    return pa.string() if values != kind and pa.types.is_string_view(values) else values
+    return _LARGE.get(values, values) if values != kind else values
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -100,19 +134,28 @@ def _plain(column: Any) -> Any:
     while not _is_plain(kind := column.type):
         if isinstance(kind, pa.BaseExtensionType):
             column = column.cast(kind.storage_type)
+        elif isinstance(column, pa.ChunkedArray):
+            column = pa.chunked_array([_written_out(chunk) for chunk in column.chunks], _large(kind.value_type))
         else:
-            column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(kind) else _looked_up(column)
+            column = _written_out(column)
     return column
 
 
-def _looked_up(column: Any) -> Any:
-    """The values of a dictionary. Of views of strings as strings: Arrow cannot look the former up."""
-    kind = column.type
-    if not pa.types.is_string_view(kind.value_type):
-        return column.cast(kind.value_type)
-    if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([_looked_up(chunk) for chunk in column.chunks], pa.string())
-    return column.dictionary.cast(pa.string()).take(column.indices)
+def _large(kind: pa.DataType) -> pa.DataType:
+    return _LARGE.get(kind, kind)
+
+
+def _written_out(values: pa.Array) -> pa.Array:
+    """The values of a dictionary or of runs, one for each row."""
+    large = _large(values.type.value_type)
+    if not pa.types.is_run_end_encoded(values.type):
+        return (
+            values.cast(large)
+            if large == values.type.value_type
+            else values.dictionary.cast(large).take(values.indices)
+        )
+    runs = pa.RunEndEncodedArray.from_arrays(values.run_ends, values.values.cast(large))
+    return pc.run_end_decode(runs.slice(values.offset, len(values)))
 
 
 def _finer(kind: pa.DataType) -> pa.DataType:
@@ -121,6 +164,8 @@ def _finer(kind: pa.DataType) -> pa.DataType:
         return pa.string()  # without any value it has no type; as strings it serves like any other empty column
     if not is_foreign(kind):
         return kind
+    if _is_opaque(kind):
+        return _there_or_not(kind).type
     return pa.date32() if pa.types.is_date64(kind) else pa.timestamp("us", kind.tz)
 
 
@@ -129,6 +174,8 @@ def _shifted(column: Any) -> Any:
     kind = column.type
     if not is_foreign(kind):
         return column
+    if _is_opaque(kind):
+        return _there_or_not(kind).take(column.is_null().cast(pa.int8()))
     if pa.types.is_null(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"):
         return column.cast(_finer(kind), safe=False)
     first, last = _SECONDS
@@ -137,3 +184,16 @@ def _shifted(column: Any) -> Any:
     number = column.cast(pa.int64())
     inside = pc.and_(pc.greater_equal(number, first), pc.less_equal(number, last))
     return pc.if_else(inside, number, pa.scalar(None, pa.int64())).cast(kind).cast(_finer(kind), safe=False)
+
+
+def _there_or_not(kind: pa.DataType) -> pa.Array:
+    """A value of an opaque type, and a null; of bytes where Arrow cannot make one of that type."""
+    value: Any = [None] * kind.list_size if pa.types.is_fixed_size_list(kind) else []
+    if pa.types.is_struct(kind):
+        value = {}
+    elif not pa.types.is_nested(kind):
+        value = 0 if pa.types.is_duration(kind) else (0, 0, 0)
+    try:
+        return pa.array([value, None], kind).take(pa.array([0, 1]))
+    except pa.ArrowException:  # unions, and what holds extensions or views
+        return pa.array([b"", None], pa.binary())

@@ -17,7 +17,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,7 +26,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 import pyarrow as pa
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
-from .arrow import as_text
+from .arrow import UTF8, as_text
 from .columns import MissingColumn, check_columns
 from .engine import DuckEngine, Engine, fresh_name, shielded
 from .queries import read_query
@@ -174,9 +174,10 @@ def open_ibis(backend: Any, table: ir.Table, user: str) -> tuple[Engine, ir.Tabl
         return None
     query = shielded(_STAGE, lambda: _compiled(backend, table))
     if backend.name == "postgres":
-        described = shielded(_STAGE, lambda: _borrowed_columns(backend.con, query))
+        described, codec = shielded(_STAGE, lambda: _borrowed_columns(backend.con, query))
         parts = [_postgres_column(name, kind) for name, kind in described]
-        return _streamed(parts, _batches(parts, _borrowed_rows(backend.con, _selected(parts, query))))
+        rows = _borrowed_rows(backend.con, _selected(parts, query).encode(codec))
+        return _streamed(parts, _batches(parts, rows, codec))
     parts = [_sqlite_column(name, _declared(dtype), user) for name, dtype in table.schema().items()]
     # A connection to SQLite belongs to its thread, and the engine reads in others: so the rows are read here.
     batches = shielded(_STAGE, lambda: list(_batches(parts, _lite_rows(backend.con, _selected(parts, query)))))
@@ -316,38 +317,68 @@ def _open_postgres(database: Database, name: Name, columns: Sequence[str] | None
 
     address = _without_options(database.address)
 
-    def connect() -> Any:
-        connection = psycopg.connect(address, connect_timeout=10)
+    def connect(encoding: str) -> Any:
+        connection = psycopg.connect(address, connect_timeout=10, client_encoding=encoding)
         connection.read_only = True
         return connection
 
-    with closing(_connected(connect, database)) as connection:
+    with closing(_connected(lambda: connect("UTF8"), database)) as connection:
         described = _postgres_columns(connection, database, name)
+        unknown = f"{database.shown} is in an encoding that Python does not know. Copy the table to one in UTF8."
+        codec = _said(lambda: _codec(connection), UnreadableSource(unknown))
     parts = [_postgres_column(name, kind) for name, kind in _wanted(described, columns)]
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
-        with closing(connect()) as own:
-            yield from _fetched(own, _selected(parts, _quoted(name)))
+        with closing(connect(_AS_STORED)) as own:
+            yield from _fetched(own, _selected(parts, _quoted(name)).encode(codec))
 
-    return _streamed(parts, _batches(parts, rows()))
+    return _streamed(parts, _batches(parts, rows(), codec))
 
 
-def _fetched(connection: Any, query: str) -> Iterator[list[tuple[Any, ...]]]:
-    with connection.cursor(name=fresh_name(), binary=True) as cursor:
-        cursor.execute(query)
-        while batch := cursor.fetchmany(BATCH):
+_AS_STORED = "SQL_ASCII"
+"""The encoding of a client that gets text as the server's bytes. To convert them, server and driver would fail on some:
+no server holds text to all that its encoding leaves out.
+"""
+
+
+def _codec(connection: Any) -> str:
+    """What Python calls the encoding of the server; the connection is in it from here on."""
+    server = connection.info.parameter_status("server_encoding")
+    if server == _AS_STORED:
+        return UTF8
+    connection.execute("SELECT set_config('client_encoding', %s, true)", (server,))
+    return str(connection.info.encoding)
+
+
+def _fetched(connection: Any, query: bytes) -> Iterator[list[tuple[Any, ...]]]:
+    # Not by the driver's own named cursor, which reads the query as ASCII where the client has no encoding.
+    name = fresh_name()
+    with connection.cursor(binary=True) as cursor:
+        cursor.execute(f"DECLARE {name} NO SCROLL CURSOR FOR ".encode() + query)
+        while batch := cursor.execute(f"FETCH {BATCH} FROM {name}", prepare=False).fetchall():
             yield batch
+        cursor.execute(f"CLOSE {name}")
 
 
-def _borrowed_rows(connection: Any, query: str) -> Iterator[list[tuple[Any, ...]]]:
+def _borrowed_rows(connection: Any, query: bytes) -> Iterator[list[tuple[Any, ...]]]:
     """On a connection of the caller, which is left as it was."""
-    with connection.transaction():
+    with _in_encoding(connection, _AS_STORED):
         yield from _fetched(connection, query)
 
 
-def _borrowed_columns(connection: Any, source: str) -> list[tuple[str, str]]:
+def _borrowed_columns(connection: Any, source: str) -> tuple[list[tuple[str, str]], str]:
+    with _in_encoding(connection, "UTF8"):
+        return _described(connection, source), _codec(connection)
+
+
+@contextmanager
+def _in_encoding(connection: Any, encoding: str) -> Iterator[None]:
+    before = connection.info.parameter_status("client_encoding")
+    choose = "SELECT set_config('client_encoding', %s, true)"
     with connection.transaction():
-        return _described(connection, source)
+        connection.execute(choose, (encoding,))
+        yield
+        connection.execute(choose, (before,))
 
 
 def _connected(connect: Callable[[], Any], database: Database) -> Any:
@@ -430,14 +461,19 @@ def _schema(parts: Sequence[_Column]) -> pa.Schema:
     return pa.schema([(part.name, part.arrow) for part in parts])
 
 
-def _batches(parts: Sequence[_Column], rows: Iterable[list[tuple[Any, ...]]]) -> Iterator[pa.RecordBatch]:
+def _batches(
+    parts: Sequence[_Column], rows: Iterable[list[tuple[Any, ...]]], codec: str = UTF8
+) -> Iterator[pa.RecordBatch]:
     for batch in rows:
         columns = zip(zip(*batch, strict=True), parts, strict=True)
-        yield pa.record_batch([_array(values, part.arrow) for values, part in columns], schema=_schema(parts))
+        # Texts of more than 2 GiB come in chunks, of which a table makes batches.
+        yield from pa.table(
+            [_array(values, part.arrow, codec) for values, part in columns], _schema(parts)
+        ).to_batches()
 
 
-def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    return as_text(pa.array(values, pa.binary())) if pa.types.is_string(kind) else pa.array(values, kind)
+def _array(values: Sequence[Any], kind: pa.DataType, codec: str) -> pa.Array:
+    return as_text(pa.array(values, pa.binary()), codec) if pa.types.is_string(kind) else pa.array(values, kind)
 
 
 def _selected(parts: Sequence[_Column], source: str) -> str:

@@ -22,7 +22,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
-from .arrow import check_users, in_years, is_foreign, may_hold_text
+from . import arrow as in_arrow
+from .arrow import check_users, flat, in_years, is_foreign
 from .columns import check_columns, listed
 from .databases import Database, as_database, asked_of, open_database, open_ibis, resolved_kind
 from .delimited import delimited, read_header
@@ -41,6 +42,8 @@ ENGINES = ("duckdb", "pyspark")
 """Where tables are worked on in place: the conformance suite holds these to the same integers. From other databases
 that Ibis reaches, rows are streamed into the embedded engine."""
 SUFFIXES = CSV_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
+_BATCH, _TEXT = 2**11, 2**20
+"""Rows of a DuckDB relation that are handed over at once, and the bytes that each text of them is below."""
 
 
 def open_source(source: object, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
@@ -82,19 +85,31 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
     if module in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
         names = shielded("opening the relation", lambda: list(source.columns))  # type: ignore[attr-defined]
         check_columns(names, columns)
-        quoted = ", ".join('"' + c.replace('"', '""') + '"' for c in _all_or(columns, names))
-        # A stream that is scanned once; the counts are materialised in that one scan.
-        project: Any = source.project  # type: ignore[attr-defined]
-        return _open_arrow(shielded("opening the relation", lambda: project(quoted).to_arrow_reader()), user)
+        return _open_arrow(shielded("opening the relation", lambda: _related(source, columns)), user)
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, (pa.Table, pa.RecordBatchReader)) or (module == "pyarrow" and "Dataset" in kind):
         arrow: Any = source
         names = list(arrow.schema.names)
         check_columns(names, columns)
-        wanted = list(_all_or(columns, names))
+        wanted = flat(arrow.schema, columns) if "Dataset" in kind else list(_all_or(columns, names))
         return _open_arrow(arrow.select(wanted) if isinstance(arrow, pa.Table) else arrow, user, wanted)
     raise _not_a_table(source)
+
+
+def _related(relation: Any, columns: Sequence[str] | None) -> pa.RecordBatchReader:
+    """The rows of a DuckDB relation, as a stream that is scanned once: the counts are materialised in that one scan.
+
+    DuckDB fails to hand over a batch with more than 2 GiB of text. So batches are small, and longer texts are missing.
+    """
+    schema = relation.limit(0).to_arrow_table().schema
+    parts = []
+    for name in flat(schema, columns):
+        quoted, kind = '"' + name.replace('"', '""') + '"', schema.field(name).type
+        size = f"strlen({quoted}::VARCHAR)" if in_arrow.is_text(kind) else f"octet_length({quoted}::BLOB)"
+        limited = in_arrow.is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+        parts.append(f"CASE WHEN {size} < {_TEXT} THEN {quoted} END AS {quoted}" if limited else quoted)
+    return relation.project(", ".join(parts)).to_arrow_reader(_BATCH)
 
 
 def _stream(backend: Any, table: ir.Table) -> pa.RecordBatchReader:
@@ -198,8 +213,11 @@ def _from_series(series: Any) -> Any:
 
 
 def _text(value: object) -> str | None:
-    """A Python object as a string; None for what is missing or is not text that UTF-8 can hold."""
-    text = str(value)
+    """A Python object as a string; None for what is missing, has no text or none that UTF-8 can hold."""
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001 (an integer of more than 4300 digits, a list of lists of lists)
+        return None
     if value is None or (text in ("nan", "NaT", "<NA>") and not isinstance(value, str)):
         return None
     return None if any("\ud800" <= char <= "\udfff" for char in text) else text
@@ -326,17 +344,17 @@ def _scan(
     if suffix in PARQUET_SUFFIXES:
         table: ir.Table = _readable(first, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
         check_columns(list(table.columns), columns)
-        wanted = _all_or(columns, list(table.columns))
-        schema = _check_same_types(files, wanted)
+        schema = _check_same_types(files, _all_or(columns, list(table.columns)))
+        wanted = flat(schema, columns or None)  # none by name: whoever asks looks for the right one
         if user is not None:
             check_users(schema, user)
         stored = [schema.field(name).type for name in wanted]
-        if any(is_foreign(kind) or may_hold_text(kind) for kind in stored):
+        if any(is_foreign(kind) or in_arrow.is_text(kind) for kind in stored):
             from pyarrow import dataset  # loads pandas
 
             # The engine's own reader would fail on a moment that it cannot hold, and on text that is not UTF-8.
             return engine.register(in_years(dataset.dataset(paths, format="parquet", schema=schema), wanted))
-        return table
+        return table.select(*wanted)
     if suffix in JSON_SUFFIXES:
         if user is None:
             found = _readable(first, "JSON", lambda: engine.backend.read_json(exact, **plain))
