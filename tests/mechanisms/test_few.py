@@ -137,7 +137,7 @@ def test_a_row_cap_lets_users_count_as_their_rows_do():
     def seen(numbers):
         users = np.zeros(len(edges))
         users[[edges.index(edge) for edge in numbers]] = list(numbers.values())
-        return RowsSeen.of(Bins(users, 1.0, np.array(edges, dtype=float), laplace=True))
+        return RowsSeen.of(Bins(users, np.ones(len(edges)), np.array(edges, dtype=float), laplace=True))
 
     assert weigh_rows(seen({1: 5000.0})).row_cap == 1
     thirds = weigh_rows(seen({3: 500.0, 4: 500.0}))

@@ -29,6 +29,10 @@ ROUGH = 0.15
 """How far smoothed bins are from a tail's formula, relative."""
 HIDDEN = np.geomspace(1e-5, 1e-2, 7)
 """Shares of users that may have rows of another order."""
+FALLS = np.array([0.5, 1.0])
+"""How fast they become fewer with each octave, as powers of a half."""
+ALONE = 0.05
+"""The chance that nobody has. Tables of real people mostly have a few such users."""
 NARROW = 0.4
 """Octaves above which a bin is wide: beyond the crowd, where users are few and need not fall from bin to bin."""
 CLEARLY_MORE = 2.5
@@ -149,8 +153,8 @@ def _tails(
     """Tails beyond the last bin that is seen, and their posterior: the crowd's own, and perhaps a few users beside it.
 
     The crowd's own are A exp(-b x - c x^2) users an octave, x octaves from where they begin; b is log-normal by prior,
-    c anything from 0 (a power law) to a log-normal's. Four times in five a share of all users, too few to be seen, has
-    rows of another order (robots, shared accounts): half as many users with each octave. The likelihood is that of the
+    c anything from 0 (a power law) to a log-normal's. Mostly a share of all users, too few to be seen, has
+    rows of another order (robots, shared accounts), fewer with each octave. The likelihood is that of the
     last octaves seen and of the noise beyond.
     """
     x = np.log2(sizes)
@@ -166,10 +170,11 @@ def _tails(
     form = np.exp(-b[:, None] * away - c[:, None] * away**2) * widths[part]
     size = np.maximum((form * seen / variance).sum(axis=1) / (form**2 / variance).sum(axis=1), 0.0)
     own = size[:, None] * form
-    few = np.where(beyond, math.log(2) * widths[part] * 2.0 ** (x[last] - x[part]), 0.0) * shape.sum()
-    parts = np.append(0.0, hidden)
-    expected = (own[:, None, :] + parts[:, None] * few).reshape(-1, len(away))
-    chances = np.append(0.2, np.full(len(hidden), 0.8 / max(len(hidden), 1)))
+    falls = math.log(2) * FALLS[:, None] * widths[part]
+    few = np.where(beyond, falls * 2.0 ** (FALLS[:, None] * (x[last] - x[part])), 0.0) * shape.sum()
+    strange = np.concatenate([np.zeros((1, len(away))), (hidden[:, None, None] * few).reshape(-1, len(away))])
+    expected = (own[:, None, :] + strange).reshape(-1, len(away))
+    chances = np.append(ALONE, np.full(len(strange) - 1, (1 - ALONE) / max(len(strange) - 1, 1)))
     prior = -0.5 * (np.log(b / TUNING.fall) / TUNING.fall_spread) ** 2
     fit = -0.5 * ((seen - expected) ** 2 / variance).sum(axis=1) + np.add.outer(prior, np.log(chances)).ravel()
     weights = np.exp(fit - fit.max())
