@@ -33,7 +33,7 @@ from .looks import (
 from .request import Request
 from .rounds import Facts, run_rounds
 from .row_bound import Bound, Disagreement, Spread, best_bound, bias_of, share_above
-from .user_sizes import Crowds
+from .user_sizes import Crowds, read
 
 __all__ = ["adaptive", "auto", "round_coordinates"]
 
@@ -294,8 +294,8 @@ def _scatter(pilot: _Pilot, sums: Floats) -> float:
 
 
 def _rounds(counts: Counts, spending: Spending, pilot: _Pilot, request: Request) -> Estimate:
-    rows = None if pilot.rows is None else pilot.rows.crowds
-    facts = Facts(pilot.row_cap, rows if pilot.row_cap > 1 else None, pilot.users, pilot.users_error)
+    rows = read(pilot.rows.bins) if pilot.rows is not None and pilot.row_cap > 1 else None
+    facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error)
     return run_rounds(counts, _budget(spending, counts.items), facts, request.rounds)
 
 

@@ -31,7 +31,7 @@ HIDDEN = np.geomspace(1e-5, 1e-2, 7)
 """Shares of users that may have rows of another order."""
 FALLS = np.array([0.5, 1.0])
 """How fast they become fewer with each octave, as powers of a half."""
-ALONE = 0.05
+ALONE = 0.2
 """The chance that nobody has. Tables of real people mostly have a few such users."""
 NARROW = 0.4
 """Octaves above which a bin is wide: beyond the crowd, where users are few and need not fall from bin to bin."""
