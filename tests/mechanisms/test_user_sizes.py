@@ -1,0 +1,121 @@
+"""Users by rows, read from a noisy histogram: what stands out, who is a stranger, what may be hidden; and its price."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from crowdgram.mechanisms.looks import EDGES, HISTOGRAM_UNIT, SECOND, Rows, look_at_rows, reserve_rows
+from crowdgram.mechanisms.row_bound import best_bound, bias_of, share_above
+from crowdgram.mechanisms.user_sizes import Bins, read
+from crowdgram.privacy import Guarantee, Spending, noise
+
+ALL = np.array(EDGES, dtype=np.float64)
+WIDE = np.append(ALL[:26], ALL[27::2])  # half an octave each from the 27th on
+BULK = {edge: 400.0 / (1 + abs(math.log2(edge / 10))) ** 3 for edge in EDGES if 2 <= edge <= 90}
+
+
+def bins(users, edges=ALL, deviation=1.0):
+    """Users by their bin's upper edge, without noise, as if it had this standard deviation."""
+    values = np.array([sum(n for rows, n in users.items() if low < rows <= high) for low, high in _pairs(edges)])
+    return Bins(values, np.full(len(edges), deviation), edges, laplace=True)
+
+
+def _pairs(edges):
+    return list(zip(np.append(0.0, edges[:-1]).tolist(), edges.tolist(), strict=True))
+
+
+def test_wider_bins_hold_the_same_users_and_the_noise_of_all_they_merge():
+    fine = bins(BULK, deviation=3.0)
+    wide = fine.merged(WIDE)
+    assert wide.users.sum() == pytest.approx(fine.users.sum())
+    assert wide.users[:26] == pytest.approx(fine.users[:26])
+    assert wide.users.tolist() == pytest.approx(bins(BULK, WIDE).users.tolist())
+    assert wide.deviations[:26] == pytest.approx(3.0)
+    assert wide.deviations[26:] == pytest.approx(3.0 * math.sqrt(2))
+
+
+def test_looks_with_different_bins_are_averaged_where_both_have_an_edge():
+    both = bins(BULK, deviation=3.0) + bins(BULK, WIDE, deviation=1.0)
+    assert both.edges.tolist() == WIDE.tolist()
+    assert both.users == pytest.approx(bins(BULK, WIDE).users)
+    assert both.deviations[0] == pytest.approx((1 / 9 + 1) ** -0.5)
+    assert both.deviations[-1] == pytest.approx((1 / 18 + 1) ** -0.5)
+
+
+def test_a_lump_after_a_gap_is_seen_and_called_strangers():
+    crowd = read(bins(BULK | {300: 60.0}, WIDE, deviation=8.0), strangers=True)
+    assert 256 < crowd.seen < 363
+    (place,) = np.flatnonzero(crowd.strangers)
+    assert crowd.sizes[place] == pytest.approx(crowd.seen)
+    assert crowd.strangers[place] > 0.9
+    assert crowd.users[:, place] == pytest.approx(60.0)
+
+
+def test_a_tail_that_falls_holds_no_strangers():
+    falling = BULK | {float(edge): 6000.0 / edge for edge in WIDE[WIDE > 90][:6]}
+    crowd = read(bins(falling, WIDE, deviation=3.0), strangers=True)
+    assert crowd.seen > 180  # wide bins begin there
+    assert not crowd.strangers.any()
+
+
+def test_what_is_as_small_as_noise_is_not_seen_the_less_the_farther_out_it_is():
+    near, far = (read(bins(BULK | {rows: 46.0}, WIDE, deviation=8.0)).seen > 128 for rows in (256, 2**19))
+    assert near
+    assert not far
+
+
+def test_noise_alone_is_rarely_taken_for_users_far_out():
+    """48 bins far out, of 2,000 readings: by `more_alarm` at most about 2 in 1,000 windows' worth of them."""
+    rng = np.random.default_rng(5)
+    alarms = 0
+    for _ in range(2000):
+        one = bins(BULK, WIDE, deviation=5.0)
+        noisy = Bins(one.users + rng.laplace(size=len(WIDE)) * 5 / math.sqrt(2), one.deviations, WIDE, laplace=True)
+        alarms += read(noisy).seen > 500
+    assert alarms < 40  # 1%: expected about 10
+
+
+def test_strangers_cost_their_whole_difference_and_others_a_part():
+    alone = read(bins(BULK, WIDE, deviation=1.0))
+    beside = read(bins(BULK | {300: 60.0}, WIDE, deviation=1.0))
+    assert float(bias_of(alone, 90)[1].max()) == 0.0
+    ordinary, strange = (float(beside.weights @ part) for part in bias_of(beside, 90))
+    assert strange > 0.1
+    assert ordinary > 0
+    kept, lost = best_bound(beside, 5.0, 0.3), best_bound(alone, 5.0, 0.3)
+    assert kept.size > 2 * lost.size
+
+
+def test_users_who_may_be_hidden_are_said():
+    crowd = read(bins(BULK, WIDE, deviation=10.0), strangers=True)
+    mean, low, high = share_above(crowd, 120.0)
+    assert low < 0.01
+    assert high > 0.1
+    assert low < mean < high
+    closer = share_above(read(bins(BULK, WIDE, deviation=1.0), strangers=True), 120.0)
+    assert closer[2] < high
+
+
+@pytest.mark.parametrize(("items", "part"), [(1, 0.27), (6, 0.246), (200, 0.03), (10_000, 0.03)])
+def test_the_second_look_is_larger_where_items_are_few(items, part):
+    assert SECOND.most(items) == pytest.approx(part, rel=0.01)
+
+
+def test_the_second_look_has_wide_bins_beyond_the_crowd_and_counts_every_user_once(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(noise, "add_discrete_laplace", lambda s, _: drawn.append(s.tolist()) or np.asarray(s))
+    histogram = np.array([1000 if 4 <= edge <= 60 else 0 for edge in EDGES])
+    spending = Spending(Guarantee(1.0, 1e-6))
+    reserve_rows(spending, 6)
+    rows = look_at_rows(histogram, spending, 6)
+    assert len(drawn) == 2
+    assert [sum(each) for each in drawn] == [int(histogram.sum()) * HISTOGRAM_UNIT] * 2
+    assert len(drawn[0]) == len(EDGES)
+    assert set(rows.bins.edges) < set(EDGES)
+    beyond = rows.bins.edges[rows.bins.edges > 130]
+    assert np.diff(np.log2(beyond)) == pytest.approx(0.5, abs=0.01)
+    assert isinstance(rows, Rows)
+    assert rows.bins.users.sum() == pytest.approx(histogram.sum())
