@@ -13,6 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from . import errors as errors
+    from . import paper as paper
+    from . import synth as synth
+    from . import theory as theory
     from .errors import CrowdgramError
     from .privacy import Adjacency, Guarantee, Ledger
     from .releases import (
@@ -48,6 +52,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+_MODULES = {"errors", "paper", "synth", "theory"}
 _HOMES = {
     "Adjacency": "privacy",
     "CrowdgramError": "errors",
@@ -67,14 +72,16 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'crowdgram' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module 'crowdgram' has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_MODULES})
