@@ -50,7 +50,11 @@ LIGHTLY = 4.0
 NEAREST = 1000.0
 """Users are taken to stray by a part of this of their square norm at least."""
 EFFECTIVE = 0.75
-"""Of a Gaussian budget that is divided over rounds: what their answers together are worth."""
+"""Of a Gaussian budget that is divided over rounds: what their answers together are worth, ..."""
+VISIBLE = 3, 10.0
+"""... less what it takes to see the crowd: so many histograms of distances, in which one user in so many is a standard
+deviation.
+"""
 AROUND = (0.5, 0.35, 0.15), (0.5, 1.0, 2.0)
 """How far users are from a centre, around their root mean square: the nearer most, some far."""
 
@@ -295,7 +299,7 @@ def _scatter(pilot: _Pilot, sums: Floats) -> float:
 
 def _rounds(counts: Counts, spending: Spending, pilot: _Pilot, request: Request) -> Estimate:
     rows = read(pilot.rows.bins) if pilot.rows is not None and pilot.row_cap > 1 else None
-    facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error)
+    facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.concentration.square)
     return run_rounds(counts, _budget(spending, counts.items), facts, request.rounds)
 
 
@@ -318,8 +322,12 @@ def _rounds_price(budget: Budget, pilot: _Pilot, removed: float, square: float, 
 
     Scales divide the noise over items; for Zipf laws that is worth the factor (k ||p||^2)^-0.1.
     """
+    one = VISIBLE[1] * budget.deviation(1.0, non_negative=True) / max(pilot.users, 1.0)
+    share = EFFECTIVE - VISIBLE[0] * (one**2 if budget.norm == "l2" else one)
+    if share <= 0:
+        return math.inf
     fitted = (items * square) ** -0.1
-    noise = budget.mean_absolute * items * fitted * budget.deviation(EFFECTIVE)
+    noise = budget.mean_absolute * items * fitted * budget.deviation(share)
     left = 1 - removed / pilot.concentration.square
 
     def distance(masses: Floats, factor: float) -> Floats:

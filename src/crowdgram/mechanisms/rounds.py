@@ -69,13 +69,14 @@ UNSEEN = 4.0
 class Facts:
     """What pilot queries told. row_cap: rows of one user that count at most; 1 where users weigh the same. rows: users
     by rows, where they were asked for; else all are taken to have as many as count. users: how many, and its standard
-    deviation.
+    deviation. square: the mean of ||N(u)||^2 / m_u^2.
     """
 
     row_cap: int
     rows: Crowds | None
     users: float
     users_error: float
+    square: float
 
     @property
     def largest_mass(self) -> float:
@@ -238,7 +239,7 @@ class _Crowd:
 
 
 def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) -> _Crowd | None:
-    """Buy a histogram of distances; None if nothing stands out."""
+    """Buy a histogram of distances; None if nobody is known of."""
     measured, scales, centre = view.measured, view.scales, view.centre
     placed = measured.centre
     full = UNIT / facts.row_cap * 2.0**placed.bits
@@ -255,9 +256,12 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
     )
     deviation = budget.deviation(share, non_negative=True)
     bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, budget.shape == "laplace")
+    f = np.maximum(centre, 0.1 / len(centre))
+    spread = float((f / scales**2).sum()) if budget.norm == "l2" else float((np.sqrt(f) / scales).sum()) ** 2
     found = read(bins, eager=True)
-    if found is None:
-        return None
+    known = facts.users - 3 * facts.users_error
+    if found is None or found.typical.sum() + 3 * found.error < known / 2:
+        return _expected(facts, spread) if known > 0 else None
     versions = []
     for users in (found.typical, *found.spread_out(POSSIBLE)):
         users = _with_missing(users, found.sizes, facts, found.error)
@@ -265,9 +269,19 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
         present = users > 0
         points = found.sizes[present, None] * 2.0 ** (TUNING.step * np.array([-0.25, 0.25]))
         versions.append((np.repeat(users[present] / 2, 2), points.ravel(), np.repeat(masses[present], 2)))
-    f = np.maximum(centre, 0.1 / len(centre))
-    spread = float((f / scales**2).sum()) if budget.norm == "l2" else float((np.sqrt(f) / scales).sum()) ** 2
     return _Crowd(*versions[0], versions[1:], spread)
+
+
+def _expected(facts: Facts, spread: float) -> _Crowd:
+    """The crowd where a histogram of distances does not show the users that pilot queries counted: as far from the
+    centre as their concentration lets them be.
+    """
+    masses, users = np.array([float(facts.row_cap)]), np.array([facts.users])
+    if facts.rows is not None:
+        present = facts.rows.typical > 0
+        masses, users = facts.rows.sizes[present], facts.rows.typical[present]
+    sizes = masses * math.sqrt(spread * facts.square)
+    return _Crowd(users, sizes, masses, [(users, sizes * factor, masses) for factor in (0.5, 1.0, 2.0)], spread)
 
 
 def _with_missing(users: Floats, sizes: Floats, facts: Facts, error: float) -> Floats:
@@ -346,7 +360,7 @@ def _measure(view: _View, budget: Budget, facts: Facts, drift: Drift, share: flo
     planned = np.diff(np.append(0.0, np.cumsum(shells.masses)[list(ends)]))
     found, error = noisy[:, -1] / full / beta, noise / beta
     trust = 1 / (1 + error**2 / (TUNING.mass_doubt * planned) ** 2)
-    masses = np.maximum(trust * found + (1 - trust) * planned, 0.1 * planned)
+    masses = np.maximum(trust * found + (1 - trust) * planned, np.minimum(error, planned))
     corrected = shells.masses.copy()
     first = 0
     for end, ratio in zip(ends, masses / planned, strict=True):
