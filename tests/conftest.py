@@ -30,6 +30,12 @@ def spark_missing() -> str | None:
 SPARK_MISSING = spark_missing()
 
 
+def pytest_itemcollected(item):
+    """One worker runs all of Spark's tests: a Java machine takes longer to start than most of them."""
+    if item.get_closest_marker("spark"):
+        item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def spark():
     if SPARK_MISSING:
@@ -38,14 +44,18 @@ def spark():
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Tables are small: most of the time goes into planning and compiling, so there is one cheap compiler and no second
+    # planning, but still two partitions in two threads.
     session = (
         SparkSession.builder.master("local[2]")
         .appName("crowdgram-tests")
         .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.adaptive.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.sql.catalogImplementation", "in-memory")
         .getOrCreate()
     )

@@ -240,7 +240,6 @@ def test_a_sum_that_overflows_is_an_error_on_duckdb():
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_spark_keeps_the_bounds_and_does_not_wrap_even_if_the_session_would(spark, capfd):
     import ibis
 

@@ -143,7 +143,6 @@ def test_every_source_releases_neighbours_under_every_option(mechanism, source, 
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("mechanism", ["auto", "paper", "sample-one"])
 @pytest.mark.parametrize("name", ["a user below the limit", "a user above the limit"])
 def test_spark_releases_neighbours(mechanism, name, spark):

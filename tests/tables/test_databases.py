@@ -357,7 +357,6 @@ def test_an_ibis_table_of_another_database_is_streamed(kind, files, request):
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_a_table_of_spark(spark):
     spark.createDataFrame([(r[0], r[1]) for r in ROWS], "who string, what string").createOrReplaceTempView("visits")
     try:

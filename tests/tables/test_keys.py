@@ -79,7 +79,6 @@ def test_the_spelling_of_one_user_is_not_released(collated):
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize(
     ("collation", "one", "other"), [("UTF8_LCASE", "HeLLo", "hello"), ("UNICODE_AI", "Zoë", "Zoe")]
 )

@@ -25,7 +25,7 @@ from crowdgram.tables.engine import Engine
 from crowdgram.tables.expressions import NODES, TEXTS, evaluate
 from crowdgram.tables.sources import open_source
 
-SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+SPARK = pytest.mark.spark
 BIG = "(length(u) * 0 + 4611686018427387904)"
 LEAST = "(length(u) * 0 - 9223372036854775807 - 1)"
 SCHEMA = "u string, item string, n bigint, m bigint, x double, s string, d date"
@@ -278,7 +278,6 @@ def fuzz(monkeypatch):
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_random_expressions_on_spark(fuzz, spark):
     rng = random.Random(5)
     rows = fuzz.extreme(rng)

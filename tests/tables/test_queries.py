@@ -51,7 +51,7 @@ def catalogue(spark):
         "duckdb",
         "sqlite",
         "postgres",
-        pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")]),
+        pytest.param("spark", marks=pytest.mark.spark),
     ]
 )
 def address(request, tmp_path):

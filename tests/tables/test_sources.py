@@ -169,7 +169,6 @@ def test_every_source_gives_the_same_counts(make, tmp_path):
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_spark_gives_the_same_counts_quotes_no_row_and_keeps_nothing(spark):
     frame = spark.createDataFrame(ROWS, "who string, what string")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
@@ -564,7 +563,6 @@ def test_a_large_memtable():
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_a_memtable_beside_a_spark_table(spark):
     spark.createDataFrame(ROWS, "who string, what string").createOrReplaceTempView("crowdgram_test_rows")
     names = ibis.memtable({"what": DOMAIN})

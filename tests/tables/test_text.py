@@ -146,7 +146,6 @@ def test_text_inside_expressions(column):
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("column", COLUMNS)
 def test_text_that_is_not_utf8_on_spark(column, tmp_path, spark):
     options = {"where": "other <> 'x'"} if column == "other" else {}

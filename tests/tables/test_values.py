@@ -173,7 +173,6 @@ def test_values_of_postgres_that_others_cannot_hold(server, zone):  # noqa: F811
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_moments_of_spark(spark):
     near = spark.sql("select 'u0' as who, timestamp_ntz'2024-02-29' as what")
     far = [
