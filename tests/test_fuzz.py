@@ -1,4 +1,4 @@
-"""A few thousand odd inputs: a valid release or a clear error. `python bench/fuzz.py` makes more of them."""
+"""A thousand odd inputs: a valid release or a clear error. `python bench/fuzz.py` makes more of them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ import pytest
 import crowdgram
 from crowdgram.errors import CrowdgramError, EngineFailure, InvalidTable, UnreadableSource
 
+from .thorough import THOROUGH
+
 BENCH = Path(__file__).parents[1] / "bench"
 CASES = {
-    "arguments": 800,
-    "domains": 800,
-    "saved": 1200,
-    "csv": 60,
-    "json": 40,
-    "parquet": 40,
-    "schemas": 60,
-    "databases": 40,
-    "expressions": 30,
-    "shapes": 30,
-    "outcomes": 20,
+    "arguments": 300,
+    "domains": 300,
+    "saved": 400,
+    "csv": 20,
+    "json": 15,
+    "parquet": 15,
+    "schemas": 20,
+    "databases": 15,
+    "expressions": 10,
+    "shapes": 10,
+    "outcomes": 7,
 }
+if THOROUGH:
+    CASES = {kind: 10 * number for kind, number in CASES.items()}
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdgram.errors import InvalidArgument, PrivacyViolation
@@ -29,6 +29,7 @@ from crowdgram.privacy import filters as module
 from crowdgram.privacy.filters import Box, total
 from crowdgram.privacy.gaussian import gaussian_deltas, gaussian_mu
 
+from ..thorough import examples
 from . import oracle
 
 BUDGET = Guarantee(3.0, 1e-5)
@@ -87,7 +88,7 @@ class TestBoxes:
         assert truth <= found <= truth * (1 + mp.mpf(1e-9)) + mp.mpf(1e-299)
 
     @given(st.floats(0.01, 100.0), st.floats(1e-12, 0.1))
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     def test_every_filter_keeps_its_delta(self, epsilon, delta):
         made = Filter.of(Guarantee(epsilon, delta))
         assert made.is_sound()
@@ -254,7 +255,7 @@ class TestFits:
             max_size=30,
         )
     )
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     def test_less_always_fits(self, asked):
         filter_ = Filter.of(BUDGET)
         done = []

@@ -21,6 +21,8 @@ from crowdgram.privacy import Guarantee, LaplaceEvent
 from crowdgram.releases.covariance import Measured
 from crowdgram.releases.parts import widened
 
+from ..thorough import combined
+
 SCALE = 50.0
 """Of Laplace noise on counts, one row a user."""
 
@@ -153,9 +155,10 @@ def distances(total_errors, kind, apart, runs=120, claimed=1.0):
     return np.mean([one.lower <= truth + 1e-12 and truth <= one.upper for one in found])
 
 
-@pytest.mark.parametrize("apart", [0.0, 0.3])
-@pytest.mark.parametrize("kind", ["l1", "l2"])
-@pytest.mark.parametrize("total_errors", [(None, None), (1_500.0, None), (10.0, 2_000.0)])
+@pytest.mark.parametrize(
+    ("total_errors", "kind", "apart"),
+    combined([(None, None), (1_500.0, None), (10.0, 2_000.0)], ["l1", "l2"], [0.0, 0.3]),
+)
 def test_distances_are_covered(total_errors, kind, apart):
     assert distances(total_errors, kind, apart) >= bar(120)
 

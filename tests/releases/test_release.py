@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import itertools
 import pickle
 import warnings
 
@@ -19,9 +18,12 @@ from crowdgram.errors import InvalidArgument, InvalidDomain, InvalidTable, Missi
 from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, check
 from crowdgram.synth import Crowd
 
+from ..thorough import combined
+
 BASELINES = ["laplace", "gaussian", "sample-one"]
 MECHANISMS = ["auto", "adaptive", *BASELINES]
-EVERY_WAY = list(itertools.product(MECHANISMS, ["rows", "users"], ["add-remove", "replace"]))
+WAYS = MECHANISMS, ["rows", "users"], ["add-remove", "replace"]
+EVERY_WAY = combined(*WAYS)
 SMALL = Crowd(users=40, rows=6, items=5, tail=0.5, seed=3, strings=True)
 
 
@@ -78,14 +80,19 @@ def test_every_mechanism_weight_and_adjacency(ways):
         assert ("max_rows_per_user" in made.parameters) == (weight == "rows")
 
 
-@pytest.mark.parametrize("ways", EVERY_WAY, ids="-".join)
-@pytest.mark.parametrize(
-    "rows",
-    [[], [("a", "x")], [("a", "x")] * 500, [("a", "nowhere"), ("b", "else")], [(None, "x"), ("a", None)]],
-    ids=["no rows", "one row", "one user", "outside the domain", "nulls"],
-)
-def test_tables_with_next_to_nothing_give_valid_releases(ways, rows):
-    mechanism, weight, adjacency = ways
+NEXT_TO_NOTHING = {
+    "no rows": [],
+    "one row": [("a", "x")],
+    "one user": [("a", "x")] * 500,
+    "outside the domain": [("a", "nowhere"), ("b", "else")],
+    "nulls": [(None, "x"), ("a", None)],
+}
+
+
+@pytest.mark.parametrize("case", combined(*WAYS, list(NEXT_TO_NOTHING)), ids="-".join)
+def test_tables_with_next_to_nothing_give_valid_releases(case):
+    mechanism, weight, adjacency, name = case
+    ways, rows = case[:3], NEXT_TO_NOTHING[name]
     made = release(table_of(*rows), domain=["x", "y", "z"], mechanism=mechanism, weight=weight, adjacency=adjacency)
     assert_valid(made, ["x", "y", "z"], ways)
 

@@ -9,11 +9,13 @@ from collections import Counter
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdgram.tables import delimited, open_rows, tally_rows
 from crowdgram.tables.delimited import read_header
+
+from ..thorough import examples
 
 FORGED = "\nvictim,evil\n"
 
@@ -94,7 +96,7 @@ ODD = [
 written = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100, 3000)
 @given(
     rows=st.lists(
         st.tuples(

@@ -25,6 +25,8 @@ from crowdgram.tables.engine import Engine
 from crowdgram.tables.expressions import NODES, TEXTS, evaluate
 from crowdgram.tables.sources import open_source
 
+from ..thorough import THOROUGH
+
 SPARK = pytest.mark.spark
 BIG = "(length(u) * 0 + 4611686018427387904)"
 LEAST = "(length(u) * 0 - 9223372036854775807 - 1)"
@@ -282,7 +284,7 @@ def test_random_expressions_on_spark(fuzz, spark):
     rng = random.Random(5)
     rows = fuzz.extreme(rng)
     frame = spark.createDataFrame(rows)
-    for _ in range(3):
+    for _ in range(5 if THOROUGH else 1):
         texts = [fuzz.sound(rng, kind, rng.randrange(1, 4)) for kind in fuzz.SOUND for _ in range(3)]
         fuzz.same_outcomes([frame, frame.filter("small >= 0"), frame.limit(0)], texts)
 

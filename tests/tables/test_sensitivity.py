@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from crowdgram.tables import (
@@ -33,12 +33,12 @@ from crowdgram.tables import (
     tally_rows,
 )
 
+from ..thorough import examples
 from . import reference
 
 ITEMS = 5
 EDGES = [1, 2, 4, 9, 30, 100]
-ON_ENGINE = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-IN_PYTHON = settings(max_examples=400, deadline=None)
+IN_PYTHON = examples(100, 4000)
 
 # One user's rows: a count for each item of the domain, and one item outside it.
 user_rows = st.dictionaries(st.integers(0, ITEMS), st.sampled_from([1, 1, 2, 3, 7, 50, 400]), max_size=ITEMS + 1)
@@ -88,7 +88,7 @@ def widths(radii):
     return [high - low for low, high in pairwise([0, *radii])]
 
 
-@ON_ENGINE
+@examples(12)
 @given(neighbours(), st.integers(1, 500), centres, all_radii, st.integers(1, 30), mass_scales)
 def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radii, unit_bits, mass_scale):
     one, other, replaced = pair
@@ -116,7 +116,7 @@ def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radii, unit_
             assert moved(near.histogram(edges, row_cap), far.histogram(edges, row_cap))[0] <= times
 
 
-@settings(ON_ENGINE, max_examples=25)
+@examples(8)
 @given(neighbours(), st.integers(1, 60))
 def test_a_user_changes_the_tallies_of_few_items_by_one(pair, rows):
     one, other, replaced = pair
@@ -161,7 +161,7 @@ def set_sums(crowd, gains, most):
         return found
 
 
-@settings(ON_ENGINE, max_examples=20)
+@examples(8)
 @given(
     neighbours(),
     st.lists(st.one_of(st.just(0), st.integers(1, GAIN)), min_size=ITEMS + 1, max_size=ITEMS + 1),
@@ -187,7 +187,7 @@ def held_sums(crowd, most, row_cap):
         return by_item, users.by_size(EDGES), users.by_rows(EDGES)
 
 
-@settings(ON_ENGINE, max_examples=8)
+@examples(4)
 @given(neighbours(), st.integers(1, ITEMS + 1), st.sampled_from([1, 3, 400]))
 def test_what_users_hold_moves_no_further_than_its_bound(pair, most, row_cap):
     one, other, replaced = pair
