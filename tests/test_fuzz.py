@@ -46,6 +46,7 @@ def fuzz():
             sys.modules.pop(name, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CASES)
 def test_odd_input_ends_in_a_release_or_a_clear_error(fuzz, kind, tmp_path):
     ended = Counter(fuzz.run(kind, 7, number, tmp_path) or "release" for number in range(CASES[kind]))

@@ -28,6 +28,7 @@ def tails_of(data):
     return tails
 
 
+@pytest.mark.slow
 @examples(150)
 @given(
     st.integers(1, 9),
@@ -71,6 +72,7 @@ ITEMS, ROWS = 3, 2
 user = st.lists(st.integers(0, 2), min_size=ITEMS, max_size=ITEMS).filter(lambda u: sum(u) <= ROWS)
 
 
+@pytest.mark.slow
 @examples(80)
 @given(
     st.lists(user, min_size=2, max_size=14),

@@ -52,6 +52,7 @@ def laplace(epsilon: float) -> LaplaceEvent:
 # The lemma on the discrete Gaussian (docs/proofs/discrete-gaussian.md)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "tau"), [(0.75, 0.5), (1.0, 0.4), (1.5, 0.6)])
 def test_discrete_gaussian_is_a_rounded_gaussian_up_to_eta(sigma: float, tau: float) -> None:
     # Smaller tau than in the code, so that the loss is large enough to see.
@@ -268,6 +269,7 @@ def test_gaussian_noise_may_leave_nothing_pure() -> None:
 # Mixed events
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon_0", "mu", "epsilon"),
     [

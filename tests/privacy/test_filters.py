@@ -249,6 +249,7 @@ class TestFits:
         assert not filter_.fits("tight", total([]), Plan((pure(0.1, outright=1.3e-6),)))
         assert not filter_.fits("tight", total([]), Plan((pure(0.1, dimension=2**65),)))
 
+    @pytest.mark.slow
     @given(
         st.lists(
             st.tuples(st.sampled_from(["pure", "gaussian", "looks"]), st.floats(0.001, 1.0), st.floats(1e-9, 1e-6)),

@@ -58,6 +58,7 @@ def outcome(**arguments):
     return "released"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "adjacency", "case"), combined(FOUND, ["add-remove", "replace"], FOUND_CASES))
 def test_items_are_found_or_the_arguments_are_refused(mechanism, adjacency, case):
     epsilon, delta, share = case
@@ -68,6 +69,7 @@ def test_items_are_found_or_the_arguments_are_refused(mechanism, adjacency, case
         assert found == "released"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "adjacency", "case"), combined([*FOUND, "paper"], ["add-remove", "replace"], KNOWN_CASES)
 )
@@ -78,6 +80,7 @@ def test_known_items_are_released_or_the_arguments_are_refused(mechanism, adjace
         assert found == "released"
 
 
+@pytest.mark.slow
 def test_no_plan_to_find_items_ends_in_a_violation():
     """What a plan rehearses is what a release spends: a grid of it, far into both corners."""
     kept = 0

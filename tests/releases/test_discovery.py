@@ -17,6 +17,8 @@ from crowdgram.releases import Other, files
 
 from ..thorough import combined
 
+pytestmark = pytest.mark.slow
+
 EVERY_WAY = combined(list(MECHANISMS), ["rows", "users"], ["add-remove", "replace"])
 
 

@@ -89,6 +89,7 @@ NEXT_TO_NOTHING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", combined(*WAYS, list(NEXT_TO_NOTHING)), ids="-".join)
 def test_tables_with_next_to_nothing_give_valid_releases(case):
     mechanism, weight, adjacency, name = case
@@ -116,6 +117,7 @@ def test_sensitivity_follows_the_adjacency():
     assert replace.scale == pytest.approx(2 * add_remove.scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ways", EVERY_WAY, ids="-".join)
 def test_a_big_crowd_is_seen_well(ways):
     """Every probability within 0.08 of the truth; a right mechanism fails in fewer than 1 of 10^5 runs.
@@ -160,6 +162,7 @@ def test_two_releases_draw_their_own_noise():
     assert not np.array_equal(of().probabilities, of().probabilities)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ways", EVERY_WAY, ids="-".join)
 def test_the_dp_event_keeps_the_claim(ways):
     mechanism, weight, adjacency = ways
@@ -250,6 +253,7 @@ def test_the_watch_on_rows_works(no_rows_read):
         of()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-3, 100])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -263,6 +267,7 @@ def test_numbers_of_numpy_and_an_adjacency_itself_are_welcome():
     assert made.guarantee == Guarantee(1.0, 0.0, Adjacency.REPLACE)
 
 
+@pytest.mark.slow
 def test_stages_are_the_same_for_all_tables():
     heard = []
     for table in (table_of(), SMALL.table(), table_of(*[("a", "x")] * (2**20 + 1))):

@@ -172,6 +172,7 @@ def measures(items, all_of_them):
     return [(centre_for(items), "l1", LEVELS[::2], [2**14]), (fine, "l2", LEVELS[1::2], [2**30])]
 
 
+@pytest.mark.slow
 @on_engines([skewed, string_ids, odd_integers, empty], [*CASES, odd_integers])
 def test_every_sum_is_the_reference_integer_for_integer(counted, case):
     rows, domain = case()
@@ -233,6 +234,7 @@ def test_sets_of_items_are_the_reference_integer_for_integer(opened, case):
     check_sets((rows, opened(rows, domain, 3)), 3, lambda j: (j * 37) % 257)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", ["duckdb"], indirect=True)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("most", [2, 1000])
@@ -247,6 +249,7 @@ def test_what_users_hold_is_the_reference_integer_for_integer(opened):
     check_held(rows, opened(rows, domain, 3), 2, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", ["duckdb"], indirect=True)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
 @pytest.mark.parametrize(("most", "row_cap"), [(1, 1), (3, 400)])
@@ -291,6 +294,7 @@ def test_rows_outside_the_domain_are_the_other_item(opened):
     check_other(opened, rows, domain, domain[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", ["duckdb"], indirect=True)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
 def test_the_other_item_for_many_tables(opened, case):
@@ -363,6 +367,7 @@ def test_counted_rows_of_joint_items_are_the_reference_integer_for_integer(table
 WAYS = list(product(("n", None), (as_they_are, tally_rows)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table_of", "listed", "other", "ways"),
     [
@@ -475,6 +480,7 @@ def test_partitions_and_row_order_cannot_matter(counted):
     assert concentration_sum(forward, 4).tolist() == concentration_sum(backward, 4).tolist()
 
 
+@pytest.mark.slow
 @on_engines([skewed], [skewed, one_huge_user, empty])
 @pytest.mark.parametrize("stretch", [1, MAX_STRETCH])
 def test_an_even_centre_is_measured_without_a_pass_and_the_same_to_the_last_bit(counted, monkeypatch, case, stretch):

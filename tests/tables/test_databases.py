@@ -109,6 +109,7 @@ def cells(source, domain=DOMAIN, **more):
     return counted(source, domain, **{"user": "who", "item": "what", **more})
 
 
+@pytest.mark.slow
 def test_the_same_counts_from_every_database(address):
     assert cells(Database(address, table="visits")) == expected()
     assert cells(f"{address}?table=visits") == expected()

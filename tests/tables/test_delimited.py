@@ -40,6 +40,7 @@ def read(path, columns=("who", "what"), delimiter=","):
     return Counter(zip(*(table[name].to_pylist() for name in columns), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [8_000_000, 2**23, 16_000_000], ids=str)
 @pytest.mark.parametrize("size", [300, 300_000], ids=str)
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
@@ -96,6 +97,7 @@ ODD = [
 written = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
+@pytest.mark.slow
 @examples(100, 3000)
 @given(
     rows=st.lists(

@@ -162,6 +162,7 @@ def stored(types):
     return pytest.mark.parametrize(("shape", "source", "name"), cases)
 
 
+@pytest.mark.slow
 @stored(TYPES)
 def test_users_are_told_apart(shape, source, name):
     kind, users = TYPES[name]
@@ -178,6 +179,7 @@ def test_users_are_told_apart(shape, source, name):
     assert (sums - without).tolist() == [0] * (len(users) - 1) + [UNIT // repeats[-1] * repeats[-1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("source", STORED)
 @pytest.mark.parametrize("shape", SHAPED)
@@ -264,6 +266,7 @@ PANDAS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PANDAS)
 def test_users_of_pandas_are_told_apart(name):
     users = list(PANDAS[name])
@@ -295,6 +298,7 @@ ITEMS = {
 }
 
 
+@pytest.mark.slow
 @stored(ITEMS)
 def test_items_are_told_apart(shape, source, name):
     """Each of three users has every item: all counts are 1, at as many places as there are items."""

@@ -71,6 +71,7 @@ ATTACKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", ["case when u = 'alice' and n > 7 then ({}) else true end", "{}"])
 def test_no_attack_fails_on_one_row(neighbours, guard):
     """Each expression gives a value for every row; so all of them do at once, and for each table alike."""
@@ -85,6 +86,7 @@ def test_no_attack_fails_on_one_row(neighbours, guard):
     assert found[0] == found[1][1:]  # and what the others get is not for her to decide
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["n + n > 0", "n - m > 0", "nullif(n, 0.5) + nullif(n, 0.5) > 0", "-m - m > 0"])
 @pytest.mark.parametrize("form", ["where", "item"])
 def test_a_release_comes_out_with_her_row_and_without(where, form):
@@ -104,6 +106,7 @@ def value(text, **columns):
         return engine.fetch(table.select(made=evaluate(text, engine, table, "where")), "testing")["made"][0].as_py()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

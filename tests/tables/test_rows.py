@@ -150,6 +150,7 @@ one_user = st.lists(
 )
 
 
+@pytest.mark.slow
 @examples(6)
 @given(st.dictionaries(st.sampled_from("abc"), one_user, max_size=3), one_user, st.integers(1, 2**20))
 def test_counted_rows_keep_the_bound(crowd, own, row_cap):
@@ -296,6 +297,7 @@ A, B = uuid.UUID(int=5), uuid.UUID(int=2**127 + 7)
 DAY, MOMENT = datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 23, 59, 59, 123456)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "domain"),
     [

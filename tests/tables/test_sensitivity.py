@@ -88,6 +88,7 @@ def widths(radii):
     return [high - low for low, high in pairwise([0, *radii])]
 
 
+@pytest.mark.slow
 @examples(12)
 @given(neighbours(), st.integers(1, 500), centres, all_radii, st.integers(1, 30), mass_scales)
 def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radii, unit_bits, mass_scale):
@@ -116,6 +117,7 @@ def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radii, unit_
             assert moved(near.histogram(edges, row_cap), far.histogram(edges, row_cap))[0] <= times
 
 
+@pytest.mark.slow
 @examples(8)
 @given(neighbours(), st.integers(1, 60))
 def test_a_user_changes_the_tallies_of_few_items_by_one(pair, rows):
@@ -161,6 +163,7 @@ def set_sums(crowd, gains, most):
         return found
 
 
+@pytest.mark.slow
 @examples(8)
 @given(
     neighbours(),
@@ -187,6 +190,7 @@ def held_sums(crowd, most, row_cap):
         return by_item, users.by_size(EDGES), users.by_rows(EDGES)
 
 
+@pytest.mark.slow
 @examples(4)
 @given(neighbours(), st.integers(1, ITEMS + 1), st.sampled_from([1, 3, 400]))
 def test_what_users_hold_moves_no_further_than_its_bound(pair, most, row_cap):
@@ -205,6 +209,7 @@ def test_what_users_hold_reaches_its_bound():
     assert sum(x > 0 for x in sums) == 2
 
 
+@pytest.mark.slow
 @IN_PYTHON
 @given(st.dictionaries(st.integers(0, 40), st.integers(1, 1000), min_size=1, max_size=30), st.integers(1, 6), st.data())
 def test_tickets_are_shares_in_the_mean(cell, most, data):
@@ -236,6 +241,7 @@ huge_rows = st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**17)), min_si
 )
 
 
+@pytest.mark.slow
 @IN_PYTHON
 @given(huge_rows, st.integers(0, 24), all_radii, st.integers(1, 2**20), st.integers(0, 30), mass_scales, st.data())
 def test_every_level_keeps_its_width_under_cancellation(counts, bits, radii, row_cap, unit_bits, mass_scale, data):
@@ -262,6 +268,7 @@ def test_distances_make_up_for_more_rounding_than_there_is(counts, centre, mass_
         assert found**power >= length(exact, norm) * above**power
 
 
+@pytest.mark.slow
 @IN_PYTHON
 @given(huge_rows, centres, all_radii, st.integers(1, 2**20), st.integers(0, 30), mass_scales)
 @example([1, 0, 0, 0, 0], Centre.origin(ITEMS), [1, 2, 3], 1, 30, 0)
@@ -303,6 +310,7 @@ def test_concentration_reaches_its_bound_where_rounding_could_exceed_it():
             assert one == UNIT * min(rows, row_cap) ** 2 // row_cap**2
 
 
+@pytest.mark.slow
 @IN_PYTHON
 @given(huge_rows, st.integers(1, 2**20), st.integers(5, 30), st.integers(1, 5))
 def test_clipping_is_tight(counts, row_cap, unit_bits, count):
@@ -338,6 +346,7 @@ def test_the_suite_notices_a_bound_that_is_too_small():
         assert l1 == pytest.approx(2 * (1 - 1 / ITEMS) * UNIT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.parametrize("bits", [0, 4, 12, 24])
 @pytest.mark.parametrize("mass_scale", [0, 3, MAX_MASS_SCALE])
@@ -352,6 +361,7 @@ def test_a_centre_that_rounds_to_zero_keeps_the_radius(bits, norm, mass_scale):
                 assert length(level.vector(), norm) <= (width if norm == "l1" else width**2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "named"),
     [

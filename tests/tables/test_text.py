@@ -129,6 +129,7 @@ def few(kind: str, column: str) -> list[bytes]:
     return odd if THOROUGH else [odd[start % 5], odd[(start + 1) % 5]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("kind", SOURCES)
 def test_text_that_is_not_utf8_is_missing(kind, column, tmp_path):

@@ -66,6 +66,7 @@ ARROW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", ARROW.values(), ids=ARROW)
 @pytest.mark.parametrize(("unit", "zone"), UNITS)
 def test_moments_beyond_what_the_engine_holds_are_missing(make, unit, zone, tmp_path):
@@ -86,6 +87,7 @@ def test_years_of_pandas():
     assert ordinary(tallied(frame)) == [("u0", DAY)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP", "TIMESTAMPTZ", "DATE"])
 def test_moments_of_duckdb(kind, tmp_path):
     with duckdb.connect(tmp_path / "t.duckdb") as connection:
@@ -103,6 +105,7 @@ def test_moments_of_duckdb(kind, tmp_path):
         assert [who for who, _, _ in tallied(source, where=where)] == ["u0", "u1"], where
 
 
+@pytest.mark.slow
 def test_dates_in_text(tmp_path):
     far = ["290309-12-22 (BC)", "5877642-06-25 (BC)", "5881580-07-10", "infinity", "-infinity", "0000-01-01", "x"]
     (tmp_path / "t.csv").write_text("who,what\nu0,2024-02-29\n" + "".join(f"z,{one}\n" for one in far))
@@ -115,6 +118,7 @@ def test_dates_in_text(tmp_path):
 # --- databases that do not hold values to a type
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("through", ["file", "ibis"])
 @pytest.mark.parametrize(
     ("column", "odd"),
@@ -142,6 +146,7 @@ def test_values_of_sqlite_that_are_not_what_the_column_says(tmp_path, through, c
     backend.disconnect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
 def test_values_of_postgres_that_others_cannot_hold(server, zone):  # noqa: F811
     import psycopg
