@@ -24,15 +24,15 @@ demo: setup
 
 # Under ten minutes on two cores.
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 # Under two minutes: without Spark and without what is marked slow.
 test-fast: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow and not spark"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not spark"
 
 # Hours: all combinations where `make test` tries pairs, and ten times the random examples.
 test-thorough: setup
-	CROWDGRAM_TESTS=thorough $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	CROWDGRAM_TESTS=thorough $(BIN)/python -m pytest -n $(WORKERS)
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -31,10 +31,31 @@ def spark_missing() -> str | None:
 SPARK_MISSING = spark_missing()
 
 
+SHARED = ("tests/test_site.py", "tests/releases/test_discovery.py", "tests/releases/test_discovered_groups.py")
+"""Files whose tests share what takes long to make: one worker runs all of them."""
+
+
+def group(nodeid):
+    """The tests that one worker runs: all of Spark's, for one Java machine; those of some files; or one alone."""
+    path, _, name = nodeid.partition("::")
+    return "spark" if "spark" in name else path if path in SHARED else nodeid
+
+
 def pytest_itemcollected(item):
-    """One worker runs all of Spark's tests: a Java machine takes longer to start than most of them."""
-    if item.get_closest_marker("spark"):
-        item.add_marker(pytest.mark.xdist_group("spark"))
+    if item.get_closest_marker("spark") and group(item.nodeid) != "spark":
+        raise pytest.UsageError(f"{item.nodeid}: the name of a test that is marked spark needs the word")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    # Not --dist loadgroup: pytest-xdist 3.8 writes groups into the ids of tests, and pytest 9.2 does not read them.
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Grouped(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group(nodeid)
+
+    return Grouped(config, log)
 
 
 def pytest_collection_finish():
