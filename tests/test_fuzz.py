@@ -19,12 +19,12 @@ from .thorough import THOROUGH
 
 BENCH = Path(__file__).parents[1] / "bench"
 CASES = {
-    "arguments": 300,
+    "arguments": 800,
     "domains": 300,
     "saved": 400,
     "csv": 20,
     "json": 15,
-    "parquet": 15,
+    "parquet": 40,
     "schemas": 20,
     "databases": 15,
     "expressions": 10,
