@@ -22,7 +22,6 @@ $(READY): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/crowdgram demo --output demo-out
 
-# Under ten minutes on two cores.
 test: setup
 	$(BIN)/python -m pytest -n $(WORKERS)
 
