@@ -1,4 +1,4 @@
-# make setup | demo | test | check | docs | bench | bench-accuracy | bench-discovery | kills | audit | fuzz | clean
+# make setup | demo | test | test-fast | test-thorough | check | docs | bench | bench-accuracy | bench-discovery | kills | audit | fuzz | clean
 # A machine needs Python 3.11 to 3.13, git and make; Spark's tests also need Java 17 and are skipped, with the reason, without it.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: setup demo test check format docs bench bench-accuracy bench-discovery kills audit fuzz clean
+.PHONY: setup demo test test-fast test-thorough check format docs bench bench-accuracy bench-discovery kills audit fuzz clean
 
 setup: $(READY)
 
@@ -23,7 +23,15 @@ demo: setup
 	$(BIN)/crowdgram demo --output demo-out
 
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+# Under two minutes: without Spark and without what is marked slow.
+test-fast: setup
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not spark"
+
+# Hours: all combinations where `make test` tries pairs, and ten times the random examples.
+test-thorough: setup
+	CROWDGRAM_TESTS=thorough $(BIN)/python -m pytest -n $(WORKERS)
 
 check: setup
 	$(BIN)/ruff format --check .

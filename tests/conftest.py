@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import re
@@ -30,6 +31,44 @@ def spark_missing() -> str | None:
 SPARK_MISSING = spark_missing()
 
 
+SHARED = ("tests/test_site.py", "tests/releases/test_discovery.py", "tests/releases/test_discovered_groups.py")
+"""Files whose tests share what takes long to make: one worker runs all of them."""
+
+
+def group(nodeid):
+    """The tests that one worker runs: all of Spark's, for one Java machine; those of some files; or one alone."""
+    path, _, name = nodeid.partition("::")
+    return "spark" if "spark" in name else path if path in SHARED else nodeid
+
+
+def pytest_itemcollected(item):
+    if item.get_closest_marker("spark") and group(item.nodeid) != "spark":
+        raise pytest.UsageError(f"{item.nodeid}: the name of a test that is marked spark needs the word")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    # Not --dist loadgroup: pytest-xdist 3.8 writes groups into the ids of tests, and pytest 9.2 does not read them.
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Grouped(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group(nodeid)
+
+    return Grouped(config, log)
+
+
+def pytest_collection_finish():
+    """What is there before the first test stays: to look for garbage in it took an eighth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+def pytest_unconfigure():
+    gc.unfreeze()  # or libraries report at the end what was not let go
+
+
 @pytest.fixture(scope="session")
 def spark():
     if SPARK_MISSING:
@@ -38,14 +77,18 @@ def spark():
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Tables are small: most of the time goes into planning and compiling, so there is one cheap compiler and no second
+    # planning, but still two partitions in two threads.
     session = (
         SparkSession.builder.master("local[2]")
         .appName("crowdgram-tests")
         .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.adaptive.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.sql.catalogImplementation", "in-memory")
         .getOrCreate()
     )

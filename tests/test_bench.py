@@ -105,6 +105,7 @@ def test_the_oracle_adds_the_noise_that_it_should(tuned):
     assert best["gaussian"] == pytest.approx(math.sqrt(2 / math.pi) / gaussian_mu(0.5, 1e-6), rel=0.12)
 
 
+@pytest.mark.slow
 def test_accuracy_from_end_to_end(accuracy, tmp_path, capsys):
     folder = tmp_path / "tables"
     folder.mkdir()
@@ -136,6 +137,7 @@ def test_accuracy_from_end_to_end(accuracy, tmp_path, capsys):
     assert (tmp_path / "a.png").stat().st_size > 5_000
 
 
+@pytest.mark.slow
 def test_synthetic_tables_are_fresh_and_have_a_floor(accuracy):
     load = accuracy.synthetic("tiny", Crowd(users=30, rows=4, items=5), accuracy.Goal(must=2.0, aim_of_floor=1.0))
     first, second = load.table(0), load.table(1)
@@ -168,6 +170,7 @@ def test_accuracy_refuses(accuracy, arguments):
         accuracy.main(arguments)
 
 
+@pytest.mark.slow
 def test_discovery_from_end_to_end(discovery, tmp_path, capsys):
     Crowd(users=150, rows=12, items=30, seed=1).write(tmp_path / "some_words.parquet")
     pa.parquet.write_table(pa.table({"item": [0], "label": ["a"]}), tmp_path / "some_words.vocab.parquet")

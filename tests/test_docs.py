@@ -123,6 +123,7 @@ def run_document(text, name):
             printed = "".join(run_command(command) for command in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_examples_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -223,6 +224,7 @@ def test_the_readme_starts_with_what_people_need():
         assert word in start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_example_files_run(path, tmp_path):
     done = subprocess.run(

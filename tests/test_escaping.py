@@ -142,6 +142,7 @@ class WholePage(Page):
             self.texts[-1] += data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_report_holds_names_as_text(name):
     cells = [(group, item) for group in (name, "b") for item in (name, "plain", Other(f"other{name}"))]
@@ -182,6 +183,7 @@ def test_a_terminal_is_not_steered(terminal):
         assert not steering(repr(made(["a"], mechanism=name)))
 
 
+@pytest.mark.slow
 def test_the_command_line_quotes_nothing_that_steers(tmp_path):
     runner = CliRunner()
     for name in HOSTILE:
@@ -197,6 +199,7 @@ def test_the_command_line_quotes_nothing_that_steers(tmp_path):
         assert not steering(shown.stderr)
 
 
+@pytest.mark.slow
 def test_a_saved_file_that_steers_is_shown_harmless(tmp_path):
     path = tmp_path / "r.json"
     made(HOSTILE).save(path)
@@ -230,6 +233,7 @@ def test_a_picture_can_be_drawn_of_every_name():
         assert not re.search(r"(?<!\\)\$", label)
 
 
+@pytest.mark.slow
 def test_a_picture_of_groups_can_be_drawn_of_every_name():
     pytest.importorskip("matplotlib")
     cells = [(group, item) for group in HOSTILE[14:18] for item in HOSTILE]

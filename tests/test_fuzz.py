@@ -1,4 +1,4 @@
-"""A few thousand odd inputs: a valid release or a clear error. `python bench/fuzz.py` makes more of them."""
+"""A thousand odd inputs: a valid release or a clear error. `python bench/fuzz.py` makes more of them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ import pytest
 import crowdgram
 from crowdgram.errors import CrowdgramError, EngineFailure, InvalidTable, UnreadableSource
 
+from .thorough import THOROUGH
+
 BENCH = Path(__file__).parents[1] / "bench"
 CASES = {
     "arguments": 800,
-    "domains": 800,
-    "saved": 1200,
-    "csv": 60,
-    "json": 40,
+    "domains": 300,
+    "saved": 400,
+    "csv": 20,
+    "json": 15,
     "parquet": 40,
-    "schemas": 60,
-    "databases": 40,
-    "expressions": 30,
-    "shapes": 30,
-    "outcomes": 20,
+    "schemas": 20,
+    "databases": 15,
+    "expressions": 10,
+    "shapes": 10,
+    "outcomes": 7,
 }
+if THOROUGH:
+    CASES = {kind: 10 * number for kind, number in CASES.items()}
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +46,7 @@ def fuzz():
             sys.modules.pop(name, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CASES)
 def test_odd_input_ends_in_a_release_or_a_clear_error(fuzz, kind, tmp_path):
     ended = Counter(fuzz.run(kind, 7, number, tmp_path) or "release" for number in range(CASES[kind]))

@@ -47,6 +47,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_engine_is_a_keyboard_interrupt():
     """Also where errors of ours are caught, twice in one process, and with no frame that could show sums."""
     done = subprocess.run(
@@ -83,6 +84,7 @@ def told(number, when, *more):
         return code, lines
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_command_with_130_and_says_what_is_charged(folder):
     code, lines = told(signal.SIGINT, "counting rows", "--ledger", "budget.ledger")
     assert code == 130
@@ -95,6 +97,7 @@ def test_ctrl_c_ends_the_command_with_130_and_says_what_is_charged(folder):
     assert not Path("r.json").exists()
 
 
+@pytest.mark.slow
 def test_a_request_to_end_ends_the_command_in_the_engine_too(folder):
     assert told(signal.SIGTERM, "counting rows")[0] == 128 + signal.SIGTERM
 

@@ -28,6 +28,7 @@ def grow(folder: Path, files: dict[str, str]) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_the_real_tree_is_in_order() -> None:
     code, lines = run()
     assert code == 0, "\n".join(lines)
@@ -65,6 +66,7 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
     assert run(root) == (0, ["layers: 20 modules, in order"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "line", "words"),
     [

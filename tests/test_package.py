@@ -34,6 +34,7 @@ def test_import_is_light():
     assert imported_by("import crowdgram; crowdgram.__version__; dir(crowdgram)") == []
 
 
+@pytest.mark.slow
 def test_a_release_does_not_load_what_it_does_not_need():
     code = "import crowdgram\ncrowdgram.release"
     assert not {"opendp", "pandas", "polars", "matplotlib", "pyspark", "duckdb"} & set(imported_by(code))

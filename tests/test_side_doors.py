@@ -57,6 +57,7 @@ def write(folder, kind):
 # Logs, warnings and output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "arrow", "pandas"])
 def test_nothing_private_is_logged_warned_or_printed(kind, tmp_path, caplog, capfd):
     source = {"arrow": table, "pandas": lambda: table().to_pandas()}.get(kind, lambda: write(tmp_path, kind))()
@@ -210,6 +211,7 @@ def holding(folder):
     return child
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_leaves_is_swept_by_the_next_and_a_live_ones_is_not(scratch):
     child = holding(scratch)
     [left] = scratch.iterdir()
@@ -225,6 +227,7 @@ def test_what_a_killed_process_leaves_is_swept_by_the_next_and_a_live_ones_is_no
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_process_that_is_asked_to_end_cleans_up(scratch, number):
     child = holding(scratch)

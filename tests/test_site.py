@@ -16,7 +16,7 @@ import pytest
 
 import crowdgram
 
-pytestmark = pytest.mark.xdist_group("site")  # one build for all
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 PAGES = {

@@ -111,6 +111,7 @@ def test_low_bits_of_float_noise_would_tell():
     assert stats.chisquare(seen).pvalue < 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_huge_counts_keep_the_bound(size):
     """A user with `size` rows of one item beside three of another, in a crowd of ordinary users."""
@@ -152,6 +153,7 @@ def test_a_user_with_more_rows_than_64_bits_count_still_weighs_one_user():
     assert len(set(total.tolist())) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.parametrize("bits", [3, 12, MAX_BITS])
 def test_users_at_the_centre_whose_norm_cancels_keep_the_radius(norm, bits):
@@ -240,7 +242,6 @@ def test_a_sum_that_overflows_is_an_error_on_duckdb():
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_spark_keeps_the_bounds_and_does_not_wrap_even_if_the_session_would(spark, capfd):
     import ibis
 

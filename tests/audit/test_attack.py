@@ -21,6 +21,7 @@ def named(case):
     return f"{case.name}-{case.weight}-{case.claim.adjacency.value}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in cases(1.0, 1e-6) if c.name in ONE_LOOK], ids=named)
 def test_plain_mechanisms_stand_and_the_attack_comes_close(case):
     pairs = pairs_for(case.claim.adjacency)
@@ -32,6 +33,7 @@ def test_plain_mechanisms_stand_and_the_attack_comes_close(case):
     assert found.how == "exact losses"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in cases(1.0, 1e-6) if c.name not in ONE_LOOK], ids=named)
 def test_mechanisms_that_choose_on_the_way_stand(case):
     """Few runs: what differs for the same outcomes is seen in the first one."""
@@ -50,6 +52,7 @@ def test_every_mechanism_is_attacked_with_every_weight_and_adjacency():
     assert {"auto", "laplace"} <= pure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", MECHANISM_TWINS, ids=lambda twin: twin.broken.name)
 def test_broken_twins_are_caught_and_their_siblings_stand(twin):
     caught = attack(twin.broken, runs=30, confidence=SURE, pairs=twin.pairs)
@@ -62,6 +65,7 @@ def test_no_twin_can_be_released():
     assert not {twin.broken.name for twin in TWINS} & set(ALL_MECHANISMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "delta"), [("laplace", 0.0), ("gaussian", 1e-6)])
 def test_the_sampler_stands_and_half_of_its_noise_is_caught(kind, delta, monkeypatch):
     claim = Guarantee(4.0, delta)
@@ -74,6 +78,7 @@ def test_the_sampler_stands_and_half_of_its_noise_is_caught(kind, delta, monkeyp
     assert attack_sampler(kind, claim, confidence=SURE).refuted
 
 
+@pytest.mark.slow
 def test_an_outsider_sees_what_a_release_gives_away():
     case = next(cases(1.0, 0.0, mechanisms=["laplace"], weights=["users"]))
     pairs = pairs_for(case.claim.adjacency)[:1]

@@ -43,6 +43,7 @@ def test_without_a_tilt_a_small_delta_is_out_of_reach_and_the_bound_stays_low():
     assert epsilon_from_losses(losses, weights, 1e-6, DOUBT) < 0.7 * gaussian_epsilon(0.2, 1e-6)
 
 
+@pytest.mark.slow
 def test_the_stated_doubt_is_kept():
     """At a doubt of 20% no more than 20% of 500 bounds may pass the truth: 145 or more has chance below 1e-6."""
     mu, delta = 0.5, 1e-3

@@ -54,6 +54,7 @@ def test_tables_without_an_exact_loss_are_refused():
         Sampling(Tilt()).draw(asked({1: 5, 2: 0}), asked({1: 0}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("items", "wrong"), [(1, False), (6, False), (6, True)])
 def test_rare_passes_are_counted_rightly(items, wrong):
     """Items of the first table alone, in two draws; some passes 4.5 standard deviations with a chance that is known.
@@ -75,6 +76,7 @@ def test_rare_passes_are_counted_rightly(items, wrong):
         assert error < 0.3 * exact
 
 
+@pytest.mark.slow
 def test_weights_of_a_mixture_average_to_one():
     """Shared items that differ: half of the runs are tilted. E[P/Q] = 1, and P/Q is at most 2."""
     ratios = []

@@ -31,6 +31,7 @@ def named(case):
     return f"{case.name}-{case.claim.adjacency.value}".replace(": ", "-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*form_cases(1.0, 1e-6, mechanisms=["laplace"], weights=["users"])], ids=named)
 def test_forms_stand(case):
     """Few runs: what differs for the same outcomes is seen in the first one. Of groups that are found, one pair."""
@@ -40,6 +41,7 @@ def test_forms_stand(case):
     assert found.how in ("exact losses", "nothing found")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["counts", "columns"])
 def test_the_attack_comes_close(form):
     """A pure loss is at its bound whenever the outcome is on one side: 2 x 12 misses have a chance below 1e-7."""
@@ -48,6 +50,7 @@ def test_the_attack_comes_close(form):
     assert attack(case, runs=12, pairs=case.pairs[:1]).epsilon == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", RELEASE_TWINS, ids=lambda twin: twin.broken.name)
 def test_broken_releases_are_caught_and_their_siblings_stand(twin):
     caught = attack(twin.broken, runs=RUNS[twin.broken.name], pairs=twin.pairs)
@@ -56,6 +59,7 @@ def test_broken_releases_are_caught_and_their_siblings_stand(twin):
     assert not attack(twin.healthy, runs=1, confidence=SURE, pairs=twin.pairs).refuted
 
 
+@pytest.mark.slow
 def test_what_tells_how_many_items_a_table_has_is_seen():
     """An item that nobody else has moves nothing that leaves; the number of items, if it left, would."""
     case = next(form_cases(1.0, 1e-6, forms=["found-items"], mechanisms=["laplace"], weights=["users"]))

@@ -49,6 +49,7 @@ def test_the_loss_of_laplace_noise_is_exact(tables):
     assert -1.0 <= path.loss <= 1.0
 
 
+@pytest.mark.slow
 def test_the_loss_of_gaussian_noise_has_its_mean_and_the_weights_make_up_for_the_tilt(tables):
     plain = [follow(MECHANISMS["gaussian"], tables, MIXED, REQUEST) for _ in range(60)]
     mu = math.sqrt(plain[0].squared_mu)

@@ -64,6 +64,7 @@ def even(kind, scale, draws):
     return noise & ~np.int64(1) if scale > 2**10 else noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 @pytest.mark.parametrize("biased", [residues, wide, leaning, even])
 def test_a_biased_stand_in_is_caught(kind, biased):

@@ -327,6 +327,7 @@ def test_bad_input(folder, no_rows_read, options, named):
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_a_release_without_a_domain(folder):
     Crowd(users=400, rows=30, items=4, seed=1, strings=True).write("many.csv")
     result = release(table="many.csv", domain=None, delta="1e-6", epsilon="3", other="rest")
@@ -443,6 +444,7 @@ def test_a_promise_that_does_not_hold_is_a_failure(folder, monkeypatch):
 # --- nothing about the rows but the release
 
 
+@pytest.mark.slow
 def test_stages_are_plain_lines_and_the_same_for_all_tables(folder):
     Path("empty.csv").write_text("user,item\n")
     Path("other.csv").write_text("user,item\n" + "".join(f"{k % 3},item-0001\n" for k in range(20_000)))
@@ -598,6 +600,7 @@ def test_a_table_of_what_is_no_database(folder, table, says):
         assert says in release(table=table).stderr
 
 
+@pytest.mark.slow
 def test_demo(folder):
     result = run("demo", "--output", "out")
     assert result.exit_code == 0, result.stderr
@@ -633,6 +636,7 @@ def test_version_and_help():
 # --- the installed script
 
 
+@pytest.mark.slow
 def test_the_script(folder):
     arguments = [
         "release",
@@ -665,6 +669,7 @@ def test_no_release_is_lost_to_an_encoding(folder):
     assert rb"\u540d\u524d" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_progress_display(folder):
     parent, child = pty.openpty()
     arguments = [

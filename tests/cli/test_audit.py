@@ -20,6 +20,7 @@ def run(*arguments):
     return CliRunner().invoke(app, [*ARGUMENTS, *arguments])
 
 
+@pytest.mark.slow
 def test_a_claim_that_stands():
     result = run("--mechanism", "laplace", "--json")
     assert result.exit_code == 0
@@ -31,6 +32,7 @@ def test_a_claim_that_stands():
     assert line["confidence"] == 0.99
 
 
+@pytest.mark.slow
 def test_a_form_of_whole_release():
     result = run("--form", "counts", "--mechanism", "laplace", "--json")
     assert result.exit_code == 0
@@ -40,6 +42,7 @@ def test_a_form_of_whole_release():
     assert line["epsilon_at_least"] <= 1.0
 
 
+@pytest.mark.slow
 def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
     half = TWINS[0].broken
     monkeypatch.setitem(ALL_MECHANISMS, "gaussian", half.mechanism)
@@ -50,6 +53,7 @@ def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
     assert "exact losses" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_biased_sampler_ends_the_audit_before_any_attack(monkeypatch):
     drawn = noise.unchecked_draws
 
@@ -66,6 +70,7 @@ def test_a_biased_sampler_ends_the_audit_before_any_attack(monkeypatch):
     assert [test["verdict"] for test in shown] == ["REFUTED", "stands"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -45,6 +45,7 @@ def test_create(folder):
     assert not (folder / "bad.ledger").exists()
 
 
+@pytest.mark.slow
 def test_a_release_is_charged(folder):
     done = release("--label", "weekly")
     assert done.exit_code == 0, done.output

@@ -86,6 +86,7 @@ def test_figure1_refuses(arguments, words):
 # --- complexity
 
 
+@pytest.mark.slow
 def test_complexity_from_end_to_end():
     chosen = "no-privacy,auto,laplace,gaussian"
     size = (*TINY, "--alpha", "0.5", "--rows", "9")
@@ -115,6 +116,7 @@ def test_complexity_from_end_to_end():
     assert {"#08519c", "#e6550d", "#a63603"} <= colors("c.png")  # auto, Laplace, Gaussian
 
 
+@pytest.mark.slow
 def test_complexity_as_csv_and_where_it_gives_up():
     size = (*TINY, "--alpha", "0.01", "--rows", "4,16")
     result = run("complexity", *size, "--mechanisms", "auto", "--most-rows", "64", "--data", "c.csv")
@@ -130,6 +132,7 @@ def test_complexity_as_csv_and_where_it_gives_up():
     assert {line["name"] for line in lines if line["kind"] == "bound"} == set(complexity.BOUNDS)
 
 
+@pytest.mark.slow
 def test_the_paper_s_algorithm_is_measured_too():
     size = ("--items", "3", "--alpha", "0.6", "--rows", "9", "--fast", "--repetitions", "1", "--most-rows", "90000")
     result = run("complexity", *size, "--mechanisms", "paper-tight,paper", "--adjacency", "replace", "--data", "c.json")

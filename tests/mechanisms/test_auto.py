@@ -16,6 +16,8 @@ from crowdgram.synth import Crowd
 
 from .crowds import answers, assert_valid, counted, run, run_on
 
+pytestmark = pytest.mark.slow
+
 ALIKE = Crowd(users=4000, rows=100, items=200, seed=1)
 """Identical users with many rows: rounds pay."""
 SINGLE = Crowd(users=20_000, rows=5, items=12, differ=0.999, seed=2)

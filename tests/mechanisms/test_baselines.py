@@ -16,6 +16,7 @@ from .crowds import answers, assert_valid, counted, run, run_on
 CROWD = Crowd(users=3000, rows=8, items=6, tail=0.5, differ=0.2, seed=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "sample-one"])
 @pytest.mark.parametrize("weight", ["rows", "users"])
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])

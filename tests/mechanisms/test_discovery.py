@@ -54,6 +54,7 @@ def test_items_are_in_the_order_of_their_values_whatever_the_rows():
         assert found(order)[0] == [-3, 5, 7, 2**60]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize("most", [1, 6])
 def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, most, monkeypatch):
@@ -73,6 +74,7 @@ def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, most, monkeypatch)
     assert seen > 0.2 * chance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["a deviation lower", "the whole chance in each round"])
 def test_the_check_above_notices_thresholds_that_are_too_low(broken, monkeypatch):
     monkeypatch.setattr(discovery, "MOST_ITEMS", 1)
@@ -123,6 +125,7 @@ def test_what_is_found_is_not_lost_to_later_noise(monkeypatch):
     assert items == list(range(10))
 
 
+@pytest.mark.slow
 def test_no_item_of_many_users_is_lost():
     """40,000 items of 6 to 12 times the threshold: were one in 10,000 lost, four would be, and none is with a chance of
     2%. By the bound of docs/proofs/discovery.md, one of them is lost with a chance of 1e-9.
@@ -156,6 +159,7 @@ def pass_rates(users, guarantee, share):
     return len(found(pairs, guarantee, share)[0]) / 3000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True])
 def test_neighbours_look_alike(broken, monkeypatch):
     """One user more moves the chance that an item passes from Phi(x) to at most Phi(x + mu).

@@ -91,6 +91,7 @@ def chosen(pairs, request=USERS, mechanism="auto", guarantee=GUARANTEE, whole=Tr
     return found, spending
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_users_with_one_item_get_a_histogram_and_users_with_many_get_rounds(adjacency):
     """At 30,000 users the look is off by 0.01 (replace: 0.02) in the root, and the limit is 1.8 (replace: 1.25)."""
@@ -105,6 +106,7 @@ def test_users_with_one_item_get_a_histogram_and_users_with_many_get_rounds(adja
         assert sum(isinstance(event, GaussianEvent) for event in spending.events) == ROUNDS
 
 
+@pytest.mark.slow
 def test_rows_that_differ_much_get_rounds_and_are_looked_at_once():
     heavy = [(user, user % 40) for user in range(9000) for _ in range(2 ** (user % 9))]
     found, spending = chosen(heavy, ROWS)
@@ -160,6 +162,7 @@ def histogram(pairs, look=ONE_ITEM, guarantee=GUARANTEE, part=0.25):
         return find_few(rows, spending, look, None, chance), spending
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize(("items", "broken"), [(1, False), (2, False), (9, False), (1, True)])
 def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, items, broken, monkeypatch):
@@ -182,6 +185,7 @@ def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, items, broken, mon
         assert 0.3 * chance < seen <= allowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True])
 def test_neighbours_look_alike(broken, monkeypatch):
     """One user more raises the chance that an item passes by at most a factor e^epsilon, and lowers that of failing.
@@ -209,6 +213,7 @@ def test_events_tell_nothing_of_the_table():
     assert events[0][1].dimension == 2**40
 
 
+@pytest.mark.slow
 def test_what_is_drawn_lies_within_the_plan():
     for request in (USERS, ROWS):
         for mechanism in ("auto", "laplace"):
@@ -238,6 +243,7 @@ def one_item_table(users, kinds, rng):
     return rng.choice(kinds, users, p=shares / shares.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", ["rows", "users"])
 def test_a_table_of_one_item_a_user_is_close_to_what_plain_counting_gives(weight):
     """Which has a threshold of 14.1 users and noise of 1 an item. Ours is 16 to 17; Gaussian rounds needed 49."""

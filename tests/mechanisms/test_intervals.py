@@ -17,9 +17,12 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from crowdgram.synth import Crowd
+from crowdgram.synth import Crowd, Visits
 
+from ..thorough import THOROUGH
 from .crowds import answers, counted, run, table_of
+
+pytestmark = pytest.mark.slow
 
 TIMES = 8
 Z = NormalDist().inv_cdf(0.975)
@@ -85,7 +88,7 @@ def measure(case):
     return np.array(found)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES if THOROUGH else CASES[::2], ids=str)
 def test_coverage_and_prediction(case):
     found = measure(case)
     assert len(found) >= TIMES / 2
@@ -118,3 +121,34 @@ def test_few_items_and_few_rows():
         truth = answers(table, 3)["rows"]
         covered.append((made.lower <= truth) & (truth <= made.upper))
     assert np.sum(covered) > 26
+
+
+def test_robots_with_a_fifth_of_all_rows_are_not_clipped_away():
+    """The sample table's pages by rows: 40 of 4,000 users have 18% of them, all of one page. With rounds the error is
+    0.29; all of 12 releases took Laplace noise, with a mean error of 0.044. If one in twenty did not, four of seven
+    would once in 5,000 runs.
+    """
+    table = Visits().table()
+    pages, items = np.unique(table["page"].to_pylist(), return_inverse=True)
+    table = table_of(table["user"].to_numpy(), items)
+    truth = answers(table, len(pages))["rows"]
+    with counted(table, len(pages)) as counts:
+        made = [run(counts).estimate for _ in range(7)]
+    near = [np.abs(each.probabilities - truth).sum() < 0.15 for each in made]
+    sure = [((each.lower <= truth) & (truth <= each.upper)).mean() > 0.6 for each in made]
+    honest = [each.predicted_l1_error > 0.02 for each in made]
+    assert min(sum(near), sum(sure), sum(honest)) >= 4
+
+
+@pytest.mark.parametrize("items", [250, 1000])
+def test_one_large_item_among_many_is_covered(items):
+    """One item a user, one item of 40%. Its interval needs the noise of the divisor: without it 28% cover. If 95%
+    cover, 5 or fewer of 12 do once in 1.5 million runs; if 90%, once in 18,000.
+    """
+    generator = np.random.default_rng(items)
+    shares = np.append(0.4, np.full(items - 1, 0.6 / (items - 1)))
+    table = table_of(np.arange(3000), generator.choice(items, 3000, p=shares))
+    truth = answers(table, items)["users"]
+    with counted(table, items) as counts:
+        made = [run(counts, weight="users").estimate for _ in range(12)]
+    assert sum(each.lower[0] <= truth[0] <= each.upper[0] for each in made) > 5

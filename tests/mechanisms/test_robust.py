@@ -12,9 +12,10 @@ import pytest
 
 from crowdgram.synth import Crowd
 
+from ..thorough import combined
 from .crowds import assert_valid, counted, run, run_on, table_of
 
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error::RuntimeWarning")]
 
 MECHANISMS = ["auto", "adaptive"]
 SIZES = [
@@ -30,21 +31,21 @@ SIZES = [
 WAYS = list(itertools.product(["rows", "users"], ["add-remove", "replace"]))
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize(("users", "rows", "items"), SIZES)
-@pytest.mark.parametrize("delta", [1e-6, 0.0])
-def test_sizes(mechanism, users, rows, items, delta):
+@pytest.mark.parametrize(("mechanism", "size", "delta"), combined(MECHANISMS, SIZES, [1e-6, 0.0]))
+def test_sizes(mechanism, size, delta):
+    users, rows, items = size
     crowd = Crowd(users=users, rows=rows, items=items, differ=0.3, seed=7)
     with counted(crowd.table(), items) as counts:
         for weight, adjacency in WAYS[::3]:
             assert_valid(run(counts, mechanism, weight=weight, adjacency=adjacency, delta=delta), items)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("epsilon", [0.05, 10.0])
-@pytest.mark.parametrize("delta", [0.0, 1e-12, 1e-4])
-@pytest.mark.parametrize(("tail", "differ", "zipf"), [(1.5, 0.0, 1), (0.0, 0.9, 0), (1.5, 0.9, 3)])
-def test_budgets_and_shapes(mechanism, epsilon, delta, tail, differ, zipf):
+@pytest.mark.parametrize(
+    ("mechanism", "epsilon", "delta", "shape"),
+    combined(MECHANISMS, [0.05, 10.0], [0.0, 1e-12, 1e-4], [(1.5, 0.0, 1), (0.0, 0.9, 0), (1.5, 0.9, 3)]),
+)
+def test_budgets_and_shapes(mechanism, epsilon, delta, shape):
+    tail, differ, zipf = shape
     crowd = Crowd(users=800, rows=12, items=30, tail=tail, differ=differ, zipf=zipf, seed=8)
     with counted(crowd.table(), 30) as counts:
         weight, adjacency = WAYS[0] if mechanism == "auto" else WAYS[3]
@@ -61,9 +62,7 @@ def test_caps_that_are_given(cap, delta):
             assert_valid(run(counts, mechanism, weight=weight, max_rows_per_user=cap, delta=delta), 30)
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 4, 12])
-@pytest.mark.parametrize("users", [1, 800])
-@pytest.mark.parametrize("delta", [1e-6, 0.0])
+@pytest.mark.parametrize(("rounds", "users", "delta"), combined([1, 2, 4, 12], [1, 800], [1e-6, 0.0]))
 def test_rounds_that_are_given(rounds, users, delta):
     made = run_on(Crowd(users=users, rows=12, items=30, seed=8), "adaptive", rounds=rounds, delta=delta)
     assert_valid(made, 30)
@@ -73,9 +72,9 @@ def test_many_items():
     assert_valid(run_on(Crowd(users=300, rows=20, items=20_000, seed=9)), 20_000)
 
 
-@pytest.mark.parametrize("mechanism", [*MECHANISMS, "laplace", "gaussian"])
-@pytest.mark.parametrize("weight", ["rows", "users"])
-@pytest.mark.parametrize("users", [1, 3000])
+@pytest.mark.parametrize(
+    ("mechanism", "weight", "users"), combined([*MECHANISMS, "laplace", "gaussian"], ["rows", "users"], [1, 3000])
+)
 def test_one_item_has_all_the_rows(mechanism, weight, users):
     table = table_of(np.repeat(np.arange(users), 10), np.full(10 * users, 3))
     with counted(table, 50) as counts:

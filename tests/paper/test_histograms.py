@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from crowdgram.paper.histograms import visible
@@ -16,6 +17,7 @@ def false_alarms(threshold, times):
     return sum(visible(rng.laplace(0, np.sqrt(0.5), BINS), 1.0, threshold).any() for _ in range(times))
 
 
+@pytest.mark.slow
 def test_pure_noise_is_rarely_visible():
     """Fixed seed. Power: with the threshold lowered by a third the alarms exceed the rate."""
     times = 3000

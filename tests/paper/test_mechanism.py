@@ -23,6 +23,7 @@ def release(crowd, **more):
     return crowdgram.release(crowd.table(), **{**options, "domain": crowd.item_names(), **more})
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 @pytest.mark.parametrize(("crowd", "constants"), [(CROWD, "tight"), (SMALL, "tight"), (SMALL, "paper"), (SMALL, None)])
@@ -39,6 +40,7 @@ def test_a_release(crowd, constants, adjacency):
     assert {"regime", "rows_per_user", "users", "alpha", "hypotheses"} <= set(made.parameters)
 
 
+@pytest.mark.slow
 def test_tight_constants_are_close_and_say_how_close(tmp_path):
     truth = CROWD.distribution()
     made = [release(CROWD, constants="tight") for _ in range(2)]
@@ -52,6 +54,7 @@ def test_tight_constants_are_close_and_say_how_close(tmp_path):
     made[0].to_dp_event()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
 @pytest.mark.parametrize("rows", [[], [(1, 2)], [(1, 9), (2, 9)]], ids=["empty", "one row", "all outside"])
 @pytest.mark.parametrize("constants", ["paper", "tight"])
@@ -74,6 +77,7 @@ def test_tables_with_next_to_nothing(rows, constants):
     assert made.probabilities.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
 @pytest.mark.parametrize("constants", ["paper", "tight"])
 @pytest.mark.parametrize(
@@ -85,6 +89,7 @@ def test_the_ends_of_what_is_allowed(constants, more):
     check(made.events, made.guarantee)
 
 
+@pytest.mark.slow
 def test_a_warning_where_the_bound_does_not_apply():
     with pytest.warns(AccuracyWarning, match=r"does not apply: .*Theorem 6 needs about .* users.*Privacy holds"):
         release(SMALL, max_rows_per_user=4, alpha=0.2)

@@ -33,6 +33,7 @@ def budget(adjacency=Adjacency.REPLACE, epsilon=1.0, delta=1e-6):
     return Spending(Guarantee(epsilon, delta, adjacency))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constants", ["paper", "tight"])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize(("items", "rows"), [DENSE, SPARSE], ids=["dense", "sparse"])
@@ -69,6 +70,7 @@ def test_epsilon_is_as_printed():
     assert spending.events[1].scale == pytest.approx(1024 / spending.events[0].epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("adjacency", "items", "rows", "users", "most"),
     [
@@ -187,6 +189,7 @@ def test_doubling_bins():
     assert len(doubling_edges(2**20)) == 21
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize(("constants", "rows"), [("paper", None), ("tight", None), ("tight", 16), ("paper", 16)])
 def test_users_with_different_numbers_of_rows(adjacency, constants, rows):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
@@ -16,6 +16,7 @@ from crowdgram.errors import InvalidArgument
 from crowdgram.paper.selection import UNIT, Hypotheses, binomial_tails, changed_symbols, phs, scores, spread_of
 from crowdgram.privacy import Adjacency, Guarantee, SelectionEvent, Spending, delta_spent
 
+from ..thorough import examples
 from .crowds import literal_scores, sampled, tallies_of, zipf
 
 COVER = [Fraction(x, 8) for x in (0, 1, 3, 6, 8)]
@@ -27,7 +28,8 @@ def tails_of(data):
     return tails
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@examples(150)
 @given(
     st.integers(1, 9),
     st.one_of(
@@ -70,7 +72,8 @@ ITEMS, ROWS = 3, 2
 user = st.lists(st.integers(0, 2), min_size=ITEMS, max_size=ITEMS).filter(lambda u: sum(u) <= ROWS)
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.slow
+@examples(80)
 @given(
     st.lists(user, min_size=2, max_size=14),
     user,

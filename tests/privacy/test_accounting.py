@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdgram.errors import InvalidArgument, PrivacyViolation
@@ -35,6 +35,7 @@ from crowdgram.privacy.events import (
 )
 from crowdgram.privacy.guarantee import Guarantee
 
+from ..thorough import examples
 from . import oracle
 
 
@@ -51,6 +52,7 @@ def laplace(epsilon: float) -> LaplaceEvent:
 # The lemma on the discrete Gaussian (docs/proofs/discrete-gaussian.md)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "tau"), [(0.75, 0.5), (1.0, 0.4), (1.5, 0.6)])
 def test_discrete_gaussian_is_a_rounded_gaussian_up_to_eta(sigma: float, tau: float) -> None:
     # Smaller tau than in the code, so that the loss is large enough to see.
@@ -110,7 +112,7 @@ def test_exact_discrete_gaussian_is_never_above_delta_spent(sigma: float, shift:
 
 
 @given(st.lists(st.floats(1e-3, 2.0), min_size=1, max_size=6), st.floats(0.01, 8.0))
-@settings(max_examples=60, deadline=None)
+@examples(30, 600)
 def test_gaussian_events_add_in_mu(mus: list[float], epsilon: float) -> None:
     events = [gaussian(mu) for mu in mus]
     total = mp.sqrt(mp.fsum(mp.mpf(gaussian_event_mu(event)) ** 2 for event in events))
@@ -130,7 +132,7 @@ def test_the_discreteness_of_all_coordinates_is_charged() -> None:
 
 
 @given(st.floats(1e-6, 1e15), st.floats(1e-6, 1e3))
-@settings(max_examples=150, deadline=None)
+@examples(50, 1500)
 def test_sigma_is_the_smallest_that_keeps_mu(sensitivity: float, mu: float) -> None:
     sigma = gaussian_sigma(sensitivity, mu)
     assert gaussian_event_mu(GaussianEvent("sum", sensitivity, sigma, 1)) <= mu
@@ -193,7 +195,7 @@ def test_a_delta_makes_many_pure_events_cheaper_but_never_dearer() -> None:
 
 
 @given(st.integers(1, 2**62), st.floats(1e-6, 100.0))
-@settings(max_examples=150, deadline=None)
+@examples(50, 1500)
 def test_laplace_scale_is_the_smallest(sensitivity: int, epsilon: float) -> None:
     scale = laplace_scale(sensitivity, epsilon)
     assert Fraction(sensitivity) / Fraction(scale) <= Fraction(epsilon)
@@ -267,6 +269,7 @@ def test_gaussian_noise_may_leave_nothing_pure() -> None:
 # Mixed events
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon_0", "mu", "epsilon"),
     [
@@ -363,7 +366,7 @@ def test_nothing_remains_when_all_is_spent(guarantee: Guarantee, earlier: list[E
 
 
 @given(st.floats(0.1, 5.0), st.floats(1.01, 3.0))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_delta_falls_as_epsilon_grows_and_rises_with_events(epsilon: float, factor: float) -> None:
     events: list[Event] = [laplace(0.1), gaussian(0.2)]
     assert delta_spent(events, epsilon * factor) <= delta_spent(events, epsilon)

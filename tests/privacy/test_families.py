@@ -8,7 +8,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdgram.errors import InvalidArgument
@@ -22,6 +22,8 @@ from crowdgram.privacy import (
     selection_epsilon,
 )
 from crowdgram.privacy.families import BLOCK, family_deltas, family_hinges
+
+from ..thorough import examples
 
 
 def pair(eta, t):
@@ -68,7 +70,7 @@ def test_the_curve_against_many_digits(eta, n, centred):
             assert exact <= delta <= exact * (1 + 1e-6) + 1e-15
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.floats(0.01, 2.0), st.lists(st.floats(0, 1), min_size=1, max_size=4), st.floats(0, 1))
 def test_no_mixture_of_pairs_exceeds_the_curve(eta, places, part):
     """Theorem 3: the worst t is the same for all outcomes of a family."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdgram.errors import InvalidArgument, PrivacyViolation
@@ -29,6 +29,7 @@ from crowdgram.privacy import filters as module
 from crowdgram.privacy.filters import Box, total
 from crowdgram.privacy.gaussian import gaussian_deltas, gaussian_mu
 
+from ..thorough import examples
 from . import oracle
 
 BUDGET = Guarantee(3.0, 1e-5)
@@ -87,7 +88,7 @@ class TestBoxes:
         assert truth <= found <= truth * (1 + mp.mpf(1e-9)) + mp.mpf(1e-299)
 
     @given(st.floats(0.01, 100.0), st.floats(1e-12, 0.1))
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     def test_every_filter_keeps_its_delta(self, epsilon, delta):
         made = Filter.of(Guarantee(epsilon, delta))
         assert made.is_sound()
@@ -248,13 +249,14 @@ class TestFits:
         assert not filter_.fits("tight", total([]), Plan((pure(0.1, outright=1.3e-6),)))
         assert not filter_.fits("tight", total([]), Plan((pure(0.1, dimension=2**65),)))
 
+    @pytest.mark.slow
     @given(
         st.lists(
             st.tuples(st.sampled_from(["pure", "gaussian", "looks"]), st.floats(0.001, 1.0), st.floats(1e-9, 1e-6)),
             max_size=30,
         )
     )
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     def test_less_always_fits(self, asked):
         filter_ = Filter.of(BUDGET)
         done = []

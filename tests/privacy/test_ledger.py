@@ -268,6 +268,7 @@ class TestRefusing:
             with pytest.raises(LedgerFailure, match="damaged"):
                 action()
 
+    @pytest.mark.slow
     def test_flipped_bits_never_make_it_cheaper(self, ledger, path, tmp_path):
         for turn in range(4):
             charge(ledger, label=f"number {turn}")
@@ -384,6 +385,7 @@ for _ in range(8):
 """
 
 
+@pytest.mark.slow
 def test_processes_cannot_spend_the_same_budget(ledger, path):
     children = [
         subprocess.Popen(

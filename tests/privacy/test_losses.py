@@ -124,6 +124,7 @@ def test_composed_choices_are_tighter_than_pure_composition_and_above_two_point_
     assert bound < 3 * worst
 
 
+@pytest.mark.slow
 def test_the_rounding_of_the_masses_is_charged() -> None:
     # At the nodes of the grid the bound touches the curve, so that nothing but the allowance keeps it above.
     eta = 0.03

@@ -51,6 +51,7 @@ def fit_p_value(sample: np.ndarray, z: np.ndarray, p: np.ndarray) -> float:
     return float(stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(expected) - 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("add", [add_discrete_gaussian, add_discrete_laplace])
 @pytest.mark.parametrize("scale", [1.0, 3.7, 1000.3])
 def test_noise_has_its_distribution(add: Adder, scale: float) -> None:
@@ -60,6 +61,7 @@ def test_noise_has_its_distribution(add: Adder, scale: float) -> None:
     assert fit_p_value(sample, *pmf(add, scale)) > FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("add", [add_discrete_gaussian, add_discrete_laplace])
 @pytest.mark.parametrize("scale", [3.7, 1000.3])
 @pytest.mark.parametrize("wrong", [1.1, 1 / 1.1])
@@ -104,6 +106,7 @@ def test_no_draw_is_used_twice(add: Adder) -> None:
     assert len(np.unique(draws)) == 20_000
 
 
+@pytest.mark.slow
 def test_a_fork_does_not_repeat_the_noise_of_its_parent() -> None:
     script = """
 import json, os, numpy as np
@@ -209,6 +212,7 @@ def choice_p_value(found: np.ndarray, scores: list[int], scale: float) -> float:
     return float(stats.chisquare(found, CHOICES * weights / weights.sum()).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scores", "scale"), [([0, 1, 3, 4, 2], 2.0), ([-5, 300, 100, 0, 300, 299], 150.5)])
 def test_choices_follow_the_exponential_mechanism(scores: list[int], scale: float) -> None:
     found = chosen_among(scores, scale)
@@ -217,6 +221,7 @@ def test_choices_follow_the_exponential_mechanism(scores: list[int], scale: floa
     assert choice_p_value(found, scores, 0.7 * scale) < FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_choices_are_independent_of_each_other() -> None:
     chosen = choose_each(np.zeros((CHOICES, 2), dtype=np.int64) + np.array([0, 1]), 2.0)
     pairs = np.bincount(2 * chosen[:-1:2] + chosen[1::2], minlength=4)
@@ -225,6 +230,7 @@ def test_choices_are_independent_of_each_other() -> None:
     assert stats.chisquare(pairs, expected).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_a_choice_among_one_and_among_equals() -> None:
     assert choose_each(np.zeros((3, 1), dtype=np.int64), 5.0).tolist() == [0, 0, 0]
     assert choice_p_value(chosen_among([7] * 6, 3.0), [7] * 6, 3.0) > FALSE_ALARM

@@ -93,6 +93,7 @@ def entropies(case, laplace=False, claimed=1.0, runs=40):
     return truth, covered, np.array([one.value for one in found]), np.array(plug)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("laplace", [False, True])
 @pytest.mark.parametrize("case", ["few", "well measured", "half lost", "long tail", "mostly lost", "sparse"])
 def test_intervals_of_entropy_hold_the_truth(case, laplace):
@@ -105,6 +106,7 @@ def test_too_little_noise_claimed_is_noticed():
     assert entropies("few", claimed=0.2)[1] < 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["half lost", "long tail", "mostly lost", "all alike"])
 def test_entropy_is_corrected_for_noise(case):
     truth, _, values, plug = entropies(case)
@@ -163,6 +165,7 @@ def distances(case, kind, apart, laplace=False, claimed=1.0, runs=30):
     return truth, covered, np.mean([one.value for one in found]), plug
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("laplace", [False, True])
 @pytest.mark.parametrize("apart", [0.0, 0.5])
 @pytest.mark.parametrize("case", ["few", "well measured", "long tail", "mostly lost", "all alike"])
@@ -176,6 +179,7 @@ def test_too_little_noise_claimed_moves_distances_away():
     assert distances("well measured", "l2", 0.5, claimed=0.2)[1] < 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["well measured", "long tail", "mostly lost", "all alike"])
 def test_alike_releases_are_near(case):
     """Noise alone makes them seem far apart; the correction takes most of that off."""

@@ -21,6 +21,8 @@ from crowdgram.privacy import Guarantee, LaplaceEvent
 from crowdgram.releases.covariance import Measured
 from crowdgram.releases.parts import widened
 
+from ..thorough import combined
+
 SCALE = 50.0
 """Of Laplace noise on counts, one row a user."""
 
@@ -70,6 +72,7 @@ def covers(release, truth):
 DIVISORS = {"own sum": None, "half known": SCALE * math.sqrt(2 * 250), "known": 10.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("divisor", DIVISORS)
 def test_a_large_item_is_covered(divisor):
     """An item of 40% among 250: most of its error is the divisor's."""
@@ -84,6 +87,7 @@ def test_a_large_item_is_covered(divisor):
     assert 0.8 < errors.std() / said < 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("divisor", DIVISORS)
 def test_merged_sets_are_covered(divisor):
     theta, rng = top_heavy(), np.random.default_rng(2)
@@ -118,6 +122,7 @@ def groups(rng, users=60_000, **options):
     return GroupedRelease(released(JOINT, users, rng, items=CELLS, columns=("group", "item"), **options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total_error", [None, 600.0])
 def test_marginals_and_conditionals_are_covered(total_error):
     rng = np.random.default_rng(4)
@@ -153,18 +158,22 @@ def distances(total_errors, kind, apart, runs=120, claimed=1.0):
     return np.mean([one.lower <= truth + 1e-12 and truth <= one.upper for one in found])
 
 
-@pytest.mark.parametrize("apart", [0.0, 0.3])
-@pytest.mark.parametrize("kind", ["l1", "l2"])
-@pytest.mark.parametrize("total_errors", [(None, None), (1_500.0, None), (10.0, 2_000.0)])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("total_errors", "kind", "apart"),
+    combined([(None, None), (1_500.0, None), (10.0, 2_000.0)], ["l1", "l2"], [0.0, 0.3]),
+)
 def test_distances_are_covered(total_errors, kind, apart):
     assert distances(total_errors, kind, apart) >= bar(120)
 
 
+@pytest.mark.slow
 def test_distances_that_claim_too_little_are_noticed():
     assert distances((None, None), "l2", 0.3, claimed=0.3) < bar(120)
     assert distances((1_500.0, None), "l1", 0.0, claimed=0.3) < bar(120)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total_error", [None, 700.0])
 def test_entropy_is_covered(total_error):
     theta, rng = top_heavy(60), np.random.default_rng(6)
@@ -173,6 +182,7 @@ def test_entropy_is_covered(total_error):
     assert np.mean([one.lower <= truth <= one.upper for one in found]) >= bar(150)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total_error", [None, 700.0])
 def test_differences_are_covered(total_error):
     theta, rng, found = top_heavy(60), np.random.default_rng(7), []
@@ -210,6 +220,7 @@ def test_no_interval_is_nothing():
         assert (merged.upper >= 2 * merged.noise_errors).all()
 
 
+@pytest.mark.slow
 def test_a_group_with_nothing_is_unknown():
     rng = np.random.default_rng(10)
     lost = 0

@@ -16,6 +16,8 @@ from crowdgram.errors import InvalidArgument
 from crowdgram.privacy import ThresholdEvent, check
 from crowdgram.releases import Other, files, write_csv
 
+pytestmark = pytest.mark.slow
+
 OTHER, REST = Other("other"), Other("rest")
 USERS = 900
 

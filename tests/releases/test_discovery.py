@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 
 import numpy as np
@@ -16,7 +15,11 @@ from crowdgram.mechanisms.discovery import ROUNDS
 from crowdgram.privacy import GaussianEvent, LaplaceEvent, ThresholdEvent, check, delta_spent
 from crowdgram.releases import Other, files
 
-EVERY_WAY = list(itertools.product(MECHANISMS, ["rows", "users"], ["add-remove", "replace"]))
+from ..thorough import combined
+
+pytestmark = pytest.mark.slow
+
+EVERY_WAY = combined(list(MECHANISMS), ["rows", "users"], ["add-remove", "replace"])
 
 
 def table(words=("a", "b", "c"), users=600, kind=None):

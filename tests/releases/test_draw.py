@@ -63,6 +63,7 @@ def test_bars_are_the_top_items():
     assert ax.yaxis_inverted()  # the most probable on top
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", AWKWARD, ids=repr)
 def test_awkward_names_are_drawn(item, tmp_path):
     with warnings.catch_warnings():

@@ -18,14 +18,16 @@ from crowdgram.privacy import Guarantee
 from crowdgram.releases import budgets, largest_epsilon, pipeline
 from crowdgram.synth import Crowd
 
+from ..thorough import combined
+
 KILLS = Path(__file__).parents[2] / "bench" / "kills.py"
 SMALL = Crowd(users=40, rows=6, items=5, tail=0.5, seed=3, strings=True)
 ALIKE = Crowd(users=300, rows=150, items=30, seed=4, strings=True)
+ESTIMATORS = ("auto", "adaptive", "laplace", "gaussian", "sample-one")
+CAPS = (("rows", None), ("rows", 4), ("users", None))
 EVERY_WAY = [
     (mechanism, weight, cap, delta)
-    for mechanism in ("auto", "adaptive", "laplace", "gaussian", "sample-one")
-    for weight, cap in (("rows", None), ("rows", 4), ("users", None))
-    for delta in (0.0, 1e-7)
+    for mechanism, (weight, cap), delta in combined(ESTIMATORS, CAPS, (0.0, 1e-7))
     if delta or mechanism != "gaussian"
 ]
 PUBLIC = Request("rows", None, None, lambda _: None)
@@ -54,6 +56,7 @@ def test_a_release_is_charged_and_stored(ledger):
     assert "ledger" not in str(made.parameters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "weight", "cap", "delta"), EVERY_WAY)
 def test_every_mechanism_keeps_to_its_plan(ledger, mechanism, weight, cap, delta):
     made = release(mechanism=mechanism, weight=weight, max_rows_per_user=cap, delta=delta, ledger=ledger, epsilon=0.5)
@@ -63,13 +66,14 @@ def test_every_mechanism_keeps_to_its_plan(ledger, mechanism, weight, cap, delta
     assert (entry.cost.mu_squared > 0) == any(hasattr(event, "sigma") for event in made.events)
 
 
-@pytest.mark.parametrize(("mechanism", "weight", "cap"), sorted({way[:3] for way in EVERY_WAY}, key=str))
-@pytest.mark.parametrize("crowd", [SMALL, ALIKE], ids=["small", "alike"])
-def test_every_mechanism_keeps_to_its_plan_where_items_are_found(ledger, crowd, mechanism, weight, cap):
+@pytest.mark.slow
+@pytest.mark.parametrize(("crowd", "mechanism", "weighted"), combined(("small", "alike"), ESTIMATORS, CAPS))
+def test_every_mechanism_keeps_to_its_plan_where_items_are_found(ledger, crowd, mechanism, weighted):
     """Whether nothing is found or all: how many items there are is not known when the ledger is charged."""
+    weight, cap = weighted
     options = {"mechanism": mechanism, "weight": weight, "max_rows_per_user": cap, "domain": None, "epsilon": 1.5}
     stages = []
-    made = release(crowd, **options, ledger=ledger, progress=stages.append)
+    made = release(SMALL if crowd == "small" else ALIKE, **options, ledger=ledger, progress=stages.append)
     (entry,) = ledger.history()
     assert entry.finished
     assert entry.cost.outright == made.threshold_delta == 0.25e-7
@@ -87,6 +91,7 @@ def test_auto_that_can_only_make_rounds_after_a_discovery_is_charged_for_rounds(
     assert entry.cost.finish == 0
 
 
+@pytest.mark.slow
 def test_a_refusal_where_items_are_found(ledger):
     release(epsilon=2.5, mechanism="laplace", ledger=ledger)
     with pytest.raises(BudgetExceeded, match=r"epsilon=0\.\d+ with mechanism='laplace' and delta=1e-07"):
@@ -103,6 +108,7 @@ def test_thresholds_have_a_part_of_delta_of_their_own(ledger):
     ledger.charge(plan_release("adaptive", Guarantee(0.02, 4e-6), PUBLIC, 10), Guarantee(0.02, 4e-6), **given)
 
 
+@pytest.mark.slow
 def test_groups_are_recovered_as_groups(ledger):
     table = ALIKE.table().append_column("half", [[user % 2 for user in range(300) for _ in range(150)]])
     options = {"user": "user", "item": "item", "by": "half", "epsilon": 1.0, "delta": 1e-7}
@@ -121,6 +127,7 @@ def test_a_mechanism_without_a_plan_costs_what_it_promises(ledger):
     assert (entry.cost.pure, entry.cost.finish, entry.cost.outright) == (0.5, 0.5, 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_rounds_keep_to_their_plan(tmp_path, adjacency):
     ledger = Ledger.create(tmp_path / "a.ledger", 3.0, 1e-5, adjacency)
@@ -131,6 +138,7 @@ def test_rounds_keep_to_their_plan(tmp_path, adjacency):
     assert 0.5 * entry.plan.most.mu_squared < entry.cost.mu_squared <= entry.plan.most.mu_squared
 
 
+@pytest.mark.slow
 def test_small_releases_cost_less_than_their_sum(ledger):
     for _ in range(3):
         release(ALIKE, mechanism="adaptive", ledger=ledger)
@@ -140,6 +148,7 @@ def test_small_releases_cost_less_than_their_sum(ledger):
     assert ledger.fits(plan)
 
 
+@pytest.mark.slow
 def test_a_refusal_says_what_would_fit(ledger):
     release(epsilon=2.5, mechanism="laplace", ledger=ledger)
     stages = []
@@ -271,6 +280,7 @@ def kills(tmp_path, *options):
     return done.returncode, json.loads((tmp_path / "kills.json").read_text())
 
 
+@pytest.mark.slow
 def test_kills(tmp_path):
     code, verdict = kills(tmp_path, "--kills", "12")
     assert verdict["faults"] == []
@@ -279,6 +289,7 @@ def test_kills(tmp_path):
     assert set(verdict["by_way"]) == {"stage", "statement", "moment", "storm"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", ["late-charge", "early-show"])
 def test_kills_catch_a_broken_twin(tmp_path, twin):
     code, verdict = kills(tmp_path, "--kills", "4", "--stages", "profiling the crowd", "--twin", twin)

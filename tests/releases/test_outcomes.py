@@ -1,5 +1,6 @@
 """Failing is an outcome: every mechanism, source and option releases every table, neighbours and extremes included.
 
+Every two of them meet in some release; all combinations are tried if thorough.
 Users lie on either side of 2^20 rows, where counts begin to be divided. No figure is looked at here, only whether there
 is a release.
 """
@@ -10,6 +11,7 @@ import json
 import sqlite3
 import warnings
 from contextlib import closing
+from itertools import combinations, product
 
 import duckdb
 import pandas as pd
@@ -22,6 +24,8 @@ import crowdgram
 from crowdgram import Database
 from crowdgram.tables import ROW_LIMIT, count_rows, known_counts, open_rows, read_domain
 from crowdgram.tables.engine import DuckEngine
+
+from ..thorough import THOROUGH
 
 ITEMS, GROUPS = ["a", "b", "c"], ["x", "y"]
 MECHANISMS = ["auto", "adaptive", "laplace", "gaussian", "sample-one", "paper"]
@@ -101,53 +105,65 @@ SOURCES = {
 }
 
 
-def outcomes(mechanism, source, options, rows):
-    """The options under which no release came out, with what came instead."""
-    failed = {}
-    for name in options:
-        if name in LACKING.get(mechanism, ()):
-            continue
-        arguments = {"user": "who", "item": "what", "epsilon": 1.0, "mechanism": mechanism, **OPTIONS[name]}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                crowdgram.release(source(arrow(rows)), **arguments)
-            except Exception as error:  # noqa: BLE001 (whatever it is, it is not a release)
-                failed[name] = error
-    return failed
+def available(mechanism, option):
+    return option not in LACKING.get(mechanism, ())
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("name", TABLES)
-def test_every_mechanism_releases_every_table(mechanism, name):
-    options = OPTIONS if name == "a user above the limit" else list(OPTIONS)[:2] + list(OPTIONS)[8:11]
-    assert outcomes(mechanism, lambda table: table, options, TABLES[name]) == {}
+def pairwise():
+    """(option, source, mechanism, table), such that every two of them meet, where a mechanism has the option."""
+    for (o, option), (s, source) in product(enumerate(OPTIONS), enumerate(SOURCES)):
+        turned = MECHANISMS[(s + o) % 6 :] + MECHANISMS
+        mechanism = next(each for each in turned if available(each, option))
+        yield option, source, mechanism, list(TABLES)[(s + o // 2) % 6]
+
+
+def everything():
+    return (each for each in product(OPTIONS, SOURCES, MECHANISMS, TABLES) if available(each[2], each[0]))
+
+
+GRID = sorted(everything() if THOROUGH else pairwise())
+
+
+def failure(option, source, mechanism, rows):
+    """What came instead of a release, if anything."""
+    arguments = {"user": "who", "item": "what", "epsilon": 1.0, "mechanism": mechanism, **OPTIONS[option]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            crowdgram.release(source(arrow(rows)), **arguments)
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is not a release)
+            return error
+    return None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("source", SOURCES)
-def test_every_source_releases_neighbours_under_every_option(mechanism, source, tmp_path):
-    for number, name in enumerate(("a crowd", "a user above the limit", "a user far above it")):
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_source_and_mechanism_releases_every_table_under_every_option(option, tmp_path):
+    failed = {}
+    for number, (_, source, mechanism, name) in enumerate(each for each in GRID if each[0] == option):
         folder = tmp_path / str(number)
         folder.mkdir()
-        chosen = list(OPTIONS)[number % 2 :: 2] if number < 2 else ["count", "found"]
+        error = failure(option, lambda table: SOURCES[source](table, folder), mechanism, TABLES[name])  # noqa: B023
+        if error is not None:
+            failed[source, mechanism, name] = error
+    assert failed == {}
 
-        def made(table, folder=folder):
-            for old in folder.iterdir():
-                old.unlink()
-            return SOURCES[source](table, folder)
 
-        assert outcomes(mechanism, made, chosen, TABLES[name]) == {}
+def test_every_two_choices_meet():
+    for one, other in combinations(range(4), 2):
+        assert {(case[one], case[other]) for case in GRID} == {(case[one], case[other]) for case in everything()}
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("mechanism", ["auto", "paper", "sample-one"])
-@pytest.mark.parametrize("name", ["a user below the limit", "a user above the limit"])
+@pytest.mark.parametrize(
+    ("mechanism", "name"),
+    product(["auto", "paper", "sample-one"], ["a user below the limit", "a user above the limit"])
+    if THOROUGH
+    else [("auto", "a user below the limit"), ("paper", "a user above the limit")],
+)
 def test_spark_releases_neighbours(mechanism, name, spark):
-    assert outcomes(mechanism, lambda table: spark.createDataFrame(table.to_pandas()), ["count"], TABLES[name]) == {}
+    assert failure("count", lambda table: spark.createDataFrame(table.to_pandas()), mechanism, TABLES[name]) is None
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import itertools
 import pickle
 import warnings
 
@@ -19,9 +18,12 @@ from crowdgram.errors import InvalidArgument, InvalidDomain, InvalidTable, Missi
 from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, check
 from crowdgram.synth import Crowd
 
+from ..thorough import combined
+
 BASELINES = ["laplace", "gaussian", "sample-one"]
 MECHANISMS = ["auto", "adaptive", *BASELINES]
-EVERY_WAY = list(itertools.product(MECHANISMS, ["rows", "users"], ["add-remove", "replace"]))
+WAYS = MECHANISMS, ["rows", "users"], ["add-remove", "replace"]
+EVERY_WAY = combined(*WAYS)
 SMALL = Crowd(users=40, rows=6, items=5, tail=0.5, seed=3, strings=True)
 
 
@@ -78,14 +80,20 @@ def test_every_mechanism_weight_and_adjacency(ways):
         assert ("max_rows_per_user" in made.parameters) == (weight == "rows")
 
 
-@pytest.mark.parametrize("ways", EVERY_WAY, ids="-".join)
-@pytest.mark.parametrize(
-    "rows",
-    [[], [("a", "x")], [("a", "x")] * 500, [("a", "nowhere"), ("b", "else")], [(None, "x"), ("a", None)]],
-    ids=["no rows", "one row", "one user", "outside the domain", "nulls"],
-)
-def test_tables_with_next_to_nothing_give_valid_releases(ways, rows):
-    mechanism, weight, adjacency = ways
+NEXT_TO_NOTHING = {
+    "no rows": [],
+    "one row": [("a", "x")],
+    "one user": [("a", "x")] * 500,
+    "outside the domain": [("a", "nowhere"), ("b", "else")],
+    "nulls": [(None, "x"), ("a", None)],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", combined(*WAYS, list(NEXT_TO_NOTHING)), ids="-".join)
+def test_tables_with_next_to_nothing_give_valid_releases(case):
+    mechanism, weight, adjacency, name = case
+    ways, rows = case[:3], NEXT_TO_NOTHING[name]
     made = release(table_of(*rows), domain=["x", "y", "z"], mechanism=mechanism, weight=weight, adjacency=adjacency)
     assert_valid(made, ["x", "y", "z"], ways)
 
@@ -109,6 +117,7 @@ def test_sensitivity_follows_the_adjacency():
     assert replace.scale == pytest.approx(2 * add_remove.scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ways", EVERY_WAY, ids="-".join)
 def test_a_big_crowd_is_seen_well(ways):
     """Every probability within 0.08 of the truth; a right mechanism fails in fewer than 1 of 10^5 runs.
@@ -153,6 +162,7 @@ def test_two_releases_draw_their_own_noise():
     assert not np.array_equal(of().probabilities, of().probabilities)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ways", EVERY_WAY, ids="-".join)
 def test_the_dp_event_keeps_the_claim(ways):
     mechanism, weight, adjacency = ways
@@ -243,6 +253,7 @@ def test_the_watch_on_rows_works(no_rows_read):
         of()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-3, 100])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -256,6 +267,7 @@ def test_numbers_of_numpy_and_an_adjacency_itself_are_welcome():
     assert made.guarantee == Guarantee(1.0, 0.0, Adjacency.REPLACE)
 
 
+@pytest.mark.slow
 def test_stages_are_the_same_for_all_tables():
     heard = []
     for table in (table_of(), SMALL.table(), table_of(*[("a", "x")] * (2**20 + 1))):

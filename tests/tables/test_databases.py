@@ -109,6 +109,7 @@ def cells(source, domain=DOMAIN, **more):
     return counted(source, domain, **{"user": "who", "item": "what", **more})
 
 
+@pytest.mark.slow
 def test_the_same_counts_from_every_database(address):
     assert cells(Database(address, table="visits")) == expected()
     assert cells(f"{address}?table=visits") == expected()
@@ -357,7 +358,6 @@ def test_an_ibis_table_of_another_database_is_streamed(kind, files, request):
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_a_table_of_spark(spark):
     spark.createDataFrame([(r[0], r[1]) for r in ROWS], "who string, what string").createOrReplaceTempView("visits")
     try:

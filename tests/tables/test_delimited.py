@@ -9,11 +9,13 @@ from collections import Counter
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdgram.tables import delimited, open_rows, tally_rows
 from crowdgram.tables.delimited import read_header
+
+from ..thorough import examples
 
 FORGED = "\nvictim,evil\n"
 
@@ -38,6 +40,7 @@ def read(path, columns=("who", "what"), delimiter=","):
     return Counter(zip(*(table[name].to_pylist() for name in columns), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [8_000_000, 2**23, 16_000_000], ids=str)
 @pytest.mark.parametrize("size", [300, 300_000], ids=str)
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
@@ -94,7 +97,8 @@ ODD = [
 written = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.slow
+@examples(100, 3000)
 @given(
     rows=st.lists(
         st.tuples(

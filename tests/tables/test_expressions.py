@@ -221,6 +221,7 @@ def test_only_rules_translate():
     assert len(_RULES) > 40
 
 
+@pytest.mark.slow
 def test_a_long_filter():
     assert kept(" or ".join(f"n = {k}" for k in range(2, 800)) + " or n = 1") == ["a"]
     with pytest.raises(InvalidArgument):

@@ -58,6 +58,7 @@ def collated(request, tmp_path):
         backend.disconnect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collation", COLLATED)
 def test_a_collation_merges_no_users_items_or_groups(collated, collation):
     one, other = COLLATED[collation]
@@ -70,6 +71,7 @@ def test_a_collation_merges_no_users_items_or_groups(collated, collation):
     assert computed == sorted([(one, one * 2, 2), (one, other * 2, 2)])
 
 
+@pytest.mark.slow
 def test_the_spelling_of_one_user_is_not_released(collated):
     rows = [("victim", "HeLLo", "x"), *((f"u{j}", "hello", "x") for j in range(2000))]
     made = crowdgram.release(
@@ -79,7 +81,6 @@ def test_the_spelling_of_one_user_is_not_released(collated):
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize(
     ("collation", "one", "other"), [("UTF8_LCASE", "HeLLo", "hello"), ("UNICODE_AI", "Zoë", "Zoe")]
 )

@@ -25,7 +25,9 @@ from crowdgram.tables.engine import Engine
 from crowdgram.tables.expressions import NODES, TEXTS, evaluate
 from crowdgram.tables.sources import open_source
 
-SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+from ..thorough import THOROUGH
+
+SPARK = pytest.mark.spark
 BIG = "(length(u) * 0 + 4611686018427387904)"
 LEAST = "(length(u) * 0 - 9223372036854775807 - 1)"
 SCHEMA = "u string, item string, n bigint, m bigint, x double, s string, d date"
@@ -69,6 +71,7 @@ ATTACKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", ["case when u = 'alice' and n > 7 then ({}) else true end", "{}"])
 def test_no_attack_fails_on_one_row(neighbours, guard):
     """Each expression gives a value for every row; so all of them do at once, and for each table alike."""
@@ -83,6 +86,7 @@ def test_no_attack_fails_on_one_row(neighbours, guard):
     assert found[0] == found[1][1:]  # and what the others get is not for her to decide
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["n + n > 0", "n - m > 0", "nullif(n, 0.5) + nullif(n, 0.5) > 0", "-m - m > 0"])
 @pytest.mark.parametrize("form", ["where", "item"])
 def test_a_release_comes_out_with_her_row_and_without(where, form):
@@ -102,6 +106,7 @@ def value(text, **columns):
         return engine.fetch(table.select(made=evaluate(text, engine, table, "where")), "testing")["made"][0].as_py()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -278,12 +283,11 @@ def fuzz(monkeypatch):
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_random_expressions_on_spark(fuzz, spark):
     rng = random.Random(5)
     rows = fuzz.extreme(rng)
     frame = spark.createDataFrame(rows)
-    for _ in range(3):
+    for _ in range(5 if THOROUGH else 1):
         texts = [fuzz.sound(rng, kind, rng.randrange(1, 4)) for kind in fuzz.SOUND for _ in range(3)]
         fuzz.same_outcomes([frame, frame.filter("small >= 0"), frame.limit(0)], texts)
 

@@ -51,7 +51,7 @@ def catalogue(spark):
         "duckdb",
         "sqlite",
         "postgres",
-        pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")]),
+        pytest.param("spark", marks=pytest.mark.spark),
     ]
 )
 def address(request, tmp_path):
@@ -94,6 +94,7 @@ ASKED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_same_rows_of_every_database(address):
     for query, rows in ASKED.items():
         assert found(address, query) == rows, query
@@ -204,6 +205,7 @@ ACROSS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_whatever_else_is_refused(address):
     for query in ACROSS:
         with pytest.raises(CrowdgramError) as caught:

@@ -12,11 +12,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdgram.errors import CrowdgramError, InvalidArgument, InvalidDomain, InvalidTable
 from crowdgram.tables import UNIT, count_rows, counts, l1_sum, open_rows, read_domain, read_joint_domain
+
+from ..thorough import examples
 
 SECRET = "zebra-4711"
 
@@ -148,7 +150,8 @@ one_user = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@pytest.mark.slow
+@examples(6)
 @given(st.dictionaries(st.sampled_from("abc"), one_user, max_size=3), one_user, st.integers(1, 2**20))
 def test_counted_rows_keep_the_bound(crowd, own, row_cap):
     """Adding a user with any counts whatever moves the sum by at most UNIT."""
@@ -294,6 +297,7 @@ A, B = uuid.UUID(int=5), uuid.UUID(int=2**127 + 7)
 DAY, MOMENT = datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 23, 59, 59, 123456)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "domain"),
     [

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from crowdgram.tables import (
@@ -33,12 +33,12 @@ from crowdgram.tables import (
     tally_rows,
 )
 
+from ..thorough import examples
 from . import reference
 
 ITEMS = 5
 EDGES = [1, 2, 4, 9, 30, 100]
-ON_ENGINE = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-IN_PYTHON = settings(max_examples=400, deadline=None)
+IN_PYTHON = examples(100, 4000)
 
 # One user's rows: a count for each item of the domain, and one item outside it.
 user_rows = st.dictionaries(st.integers(0, ITEMS), st.sampled_from([1, 1, 2, 3, 7, 50, 400]), max_size=ITEMS + 1)
@@ -88,7 +88,8 @@ def widths(radii):
     return [high - low for low, high in pairwise([0, *radii])]
 
 
-@ON_ENGINE
+@pytest.mark.slow
+@examples(12)
 @given(neighbours(), st.integers(1, 500), centres, all_radii, st.integers(1, 30), mass_scales)
 def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radii, unit_bits, mass_scale):
     one, other, replaced = pair
@@ -116,7 +117,8 @@ def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radii, unit_
             assert moved(near.histogram(edges, row_cap), far.histogram(edges, row_cap))[0] <= times
 
 
-@settings(ON_ENGINE, max_examples=25)
+@pytest.mark.slow
+@examples(8)
 @given(neighbours(), st.integers(1, 60))
 def test_a_user_changes_the_tallies_of_few_items_by_one(pair, rows):
     one, other, replaced = pair
@@ -161,7 +163,8 @@ def set_sums(crowd, gains, most):
         return found
 
 
-@settings(ON_ENGINE, max_examples=20)
+@pytest.mark.slow
+@examples(8)
 @given(
     neighbours(),
     st.lists(st.one_of(st.just(0), st.integers(1, GAIN)), min_size=ITEMS + 1, max_size=ITEMS + 1),
@@ -187,7 +190,8 @@ def held_sums(crowd, most, row_cap):
         return by_item, users.by_size(EDGES), users.by_rows(EDGES)
 
 
-@settings(ON_ENGINE, max_examples=8)
+@pytest.mark.slow
+@examples(4)
 @given(neighbours(), st.integers(1, ITEMS + 1), st.sampled_from([1, 3, 400]))
 def test_what_users_hold_moves_no_further_than_its_bound(pair, most, row_cap):
     one, other, replaced = pair
@@ -205,6 +209,7 @@ def test_what_users_hold_reaches_its_bound():
     assert sum(x > 0 for x in sums) == 2
 
 
+@pytest.mark.slow
 @IN_PYTHON
 @given(st.dictionaries(st.integers(0, 40), st.integers(1, 1000), min_size=1, max_size=30), st.integers(1, 6), st.data())
 def test_tickets_are_shares_in_the_mean(cell, most, data):
@@ -236,6 +241,7 @@ huge_rows = st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**17)), min_si
 )
 
 
+@pytest.mark.slow
 @IN_PYTHON
 @given(huge_rows, st.integers(0, 24), all_radii, st.integers(1, 2**20), st.integers(0, 30), mass_scales, st.data())
 def test_every_level_keeps_its_width_under_cancellation(counts, bits, radii, row_cap, unit_bits, mass_scale, data):
@@ -262,6 +268,7 @@ def test_distances_make_up_for_more_rounding_than_there_is(counts, centre, mass_
         assert found**power >= length(exact, norm) * above**power
 
 
+@pytest.mark.slow
 @IN_PYTHON
 @given(huge_rows, centres, all_radii, st.integers(1, 2**20), st.integers(0, 30), mass_scales)
 @example([1, 0, 0, 0, 0], Centre.origin(ITEMS), [1, 2, 3], 1, 30, 0)
@@ -303,6 +310,7 @@ def test_concentration_reaches_its_bound_where_rounding_could_exceed_it():
             assert one == UNIT * min(rows, row_cap) ** 2 // row_cap**2
 
 
+@pytest.mark.slow
 @IN_PYTHON
 @given(huge_rows, st.integers(1, 2**20), st.integers(5, 30), st.integers(1, 5))
 def test_clipping_is_tight(counts, row_cap, unit_bits, count):
@@ -338,6 +346,7 @@ def test_the_suite_notices_a_bound_that_is_too_small():
         assert l1 == pytest.approx(2 * (1 - 1 / ITEMS) * UNIT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.parametrize("bits", [0, 4, 12, 24])
 @pytest.mark.parametrize("mass_scale", [0, 3, MAX_MASS_SCALE])
@@ -352,6 +361,7 @@ def test_a_centre_that_rounds_to_zero_keeps_the_radius(bits, norm, mass_scale):
                 assert length(level.vector(), norm) <= (width if norm == "l1" else width**2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "named"),
     [

@@ -163,13 +163,13 @@ SOURCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES.keys())
 def test_every_source_gives_the_same_counts(make, tmp_path):
     assert counted(make(tmp_path)) == expected()
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_spark_gives_the_same_counts_quotes_no_row_and_keeps_nothing(spark):
     frame = spark.createDataFrame(ROWS, "who string, what string")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
@@ -360,6 +360,7 @@ def test_a_csv_without_a_header_line_quotes_no_row(tmp_path):
     fails(InvalidTable, tmp_path / "t.csv", "t.csv", "column 1", "column 2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows", ["", '{"who": "a", "what": "i1"}\n', '{"other": 1}\n', '3\n["x"]\n{"who": 1, "what":\n']
 )
@@ -441,6 +442,7 @@ def test_files_with_different_headers(tmp_path):
     fails(UnreadableSource, [tmp_path / "a.csv", tmp_path / "b.csv"], "b.csv", "header")
 
 
+@pytest.mark.slow
 def test_lines_that_cannot_be_parsed_are_dropped(tmp_path):
     whole = "who,what\n" + "a,i1\n" * 3
     for extra in (f"{SECRET},i1,{SECRET}\n", f'"{SECRET},i1\n', SECRET + "\n", "x" * 3_000_000 + ",i1\n"):
@@ -448,6 +450,7 @@ def test_lines_that_cannot_be_parsed_are_dropped(tmp_path):
         assert release(tmp_path / "t.csv").items == release(arrow()).items
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [b"i1,x,me\rtoo\n", b"i1,x,me\r\n", b'"i1"y,x,me\n', b'i1,x,"me"too\n', b"i1,\xff\xfe,me\n", b"\xff,\xff,\xff\n"],
@@ -564,7 +567,6 @@ def test_a_large_memtable():
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_a_memtable_beside_a_spark_table(spark):
     spark.createDataFrame(ROWS, "who string, what string").createOrReplaceTempView("crowdgram_test_rows")
     names = ibis.memtable({"what": DOMAIN})
@@ -587,6 +589,7 @@ def test_queries_of_the_user_that_fail_quote_nothing():
     fails(EngineFailure, backend.mutate(who=(backend.what + SECRET).cast("int64")), "counting rows")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [SECRET, 1, 2**80, 2.5, None, "lone \ud800", float("nan")])
 def test_object_columns_are_strings_whatever_they_hold(odd):
     frame = pd.DataFrame({"who": [odd, "b"], "what": ["i1", "i1"]}, dtype=object)

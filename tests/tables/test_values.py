@@ -67,6 +67,7 @@ ARROW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", ARROW.values(), ids=ARROW)
 @pytest.mark.parametrize(("unit", "zone"), UNITS)
 def test_moments_beyond_what_the_engine_holds_are_missing(make, unit, zone, tmp_path):
@@ -87,6 +88,7 @@ def test_years_of_pandas():
     assert ordinary(tallied(frame)) == [("u0", DAY)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP", "TIMESTAMPTZ", "DATE"])
 def test_moments_of_duckdb(kind, tmp_path):
     with duckdb.connect(tmp_path / "t.duckdb") as connection:
@@ -104,6 +106,7 @@ def test_moments_of_duckdb(kind, tmp_path):
         assert [who for who, _, _ in tallied(source, where=where)] == ["u0", "u1"], where
 
 
+@pytest.mark.slow
 def test_dates_in_text(tmp_path):
     far = ["290309-12-22 (BC)", "5877642-06-25 (BC)", "5881580-07-10", "infinity", "-infinity", "0000-01-01", "x"]
     (tmp_path / "t.csv").write_text("who,what\nu0,2024-02-29\n" + "".join(f"z,{one}\n" for one in far))
@@ -212,6 +215,7 @@ def test_more_than_two_gigabytes_of_text(kind, tmp_path):
 # --- databases that do not hold values to a type
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("through", ["file", "ibis"])
 @pytest.mark.parametrize(
     ("column", "odd"),
@@ -239,6 +243,7 @@ def test_values_of_sqlite_that_are_not_what_the_column_says(tmp_path, through, c
     backend.disconnect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
 def test_values_of_postgres_that_others_cannot_hold(server, zone):  # noqa: F811
     import psycopg
@@ -270,7 +275,6 @@ def test_values_of_postgres_that_others_cannot_hold(server, zone):  # noqa: F811
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_moments_of_spark(spark):
     near = spark.sql("select 'u0' as who, timestamp_ntz'2024-02-29' as what")
     far = [

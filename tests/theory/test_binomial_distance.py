@@ -51,6 +51,7 @@ def by_quadrature(m, p, q):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 30])
 def test_against_the_definition(m):
     for p, q in itertools.product(EDGES, EDGES):

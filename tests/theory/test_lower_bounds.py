@@ -125,6 +125,7 @@ def test_users_and_errors_agree():
     assert sampling_users(10, 5, 1.0) == 1
 
 
+@pytest.mark.slow
 def test_lower_bounds_stay_below_upper_bounds():
     for k, m, alpha, epsilon in itertools.product((2, 500), (1, 10, 1000), (0.01, 0.2), (0.05, 1.0)):
         counts = counts_only_users(k, m, alpha, epsilon)
