@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,7 @@ def beside(monkeypatch):
     """The benchmarks are scripts and import each other by name, as they do when they are run."""
     monkeypatch.syspath_prepend(str(BENCH))
     yield
-    for name in ("accuracy", "discovery", "tuned"):
+    for name in ("accuracy", "discovery", "invented", "tuned"):
         sys.modules.pop(name, None)
 
 
@@ -129,8 +130,10 @@ def test_accuracy_from_end_to_end(accuracy, tmp_path, capsys):
         assert sum(line["branches"].values()) == 2
         best = min(one["mean"] for one in line["tuned"].values())
         assert line["to_best"] == pytest.approx(line["auto"] / best)
-        assert line["must"] == pytest.approx(1.15 * best)
-        assert line["aim"] == pytest.approx(best / 1.5)
+        assert line["must"] == pytest.approx(1.10 * best)
+        assert line["aim"] == pytest.approx(0.6 * best)
+        assert set(line["covered"]) == {"top", "2 to 5", "rest"}
+        assert line["covered"]["rest"] is None  # there are four items
         assert line["must_verdict"] == ("PASS" if line["auto"] <= line["must"] else "MISS")
         assert line["to_floor"] is None
         assert line["own_error"] == pytest.approx(line["auto"])
@@ -162,6 +165,29 @@ def test_goals(accuracy, tuned):
     )
     assert accuracy.Goal(must_of_laplace=1.0, aim=0.1).limits(0.02, best) == (0.3, 0.1)
     assert set(accuracy.SYNTHETIC) == {"W1", "W2", "W3", "W4", "W5", "few"}
+
+
+def test_what_a_line_must_keep_to(accuracy):
+    good = {"top": 0.95, "2 to 5": 0.9, "rest": math.nan}
+    assert accuracy.honest(1.5, 1.0, good) == "PASS"
+    assert accuracy.honest(1.9, 0.5, good | {"top": 0.8}) == "MISS: top, worst, predicted"
+
+
+def test_coverage_is_by_rank_and_of_what_stands_out(accuracy):
+    own = np.array([0.02, 0.5, 0.3, 0.08, 0.06, 0.04, 0.0])
+    low, high = own - 0.01, own + 0.01
+    low[2], high[2] = 0.31, 0.33  # the second misses
+    low[0], high[0] = 0.03, 0.05  # and the sixth
+    release = SimpleNamespace(intervals=lambda: (low, high))
+    assert accuracy.covered(release, own) == {"top": 1.0, "2 to 5": 0.75, "rest": 0.0}
+
+
+def test_invented_tables_are_made_and_differ(accuracy):
+    for name, make in accuracy.INVENTED.items():
+        one, two = (make(np.random.default_rng(seed)) for seed in (1, 2))
+        assert one.column_names == ["user", "item"]
+        assert one.num_rows > 2000
+        assert one.equals(two) == (name == "sample")
 
 
 @pytest.mark.parametrize("arguments", [["--repeat", "0"], ["--tables", "no such folder"], ["--only", "nothing"]])

@@ -28,8 +28,9 @@ def test_plain_mechanisms_stand_and_the_attack_comes_close(case):
     found = attack(case, runs=12, confidence=SURE, pairs=[pairs[2] if case.weight == "rows" else pairs[1]])
     assert not found.refuted
     # Pure losses come to their bound whenever the outcome is on one side: 12 misses on both sides have chance 1e-7.
-    # By rows, pilot queries have a fifth of epsilon at most, and may lean the other way: 0.8 - 0.2 is left for certain.
-    assert found.epsilon > (0.7 if case.claim.delta else 0.55 if case.weight == "rows" else 0.9)
+    # By rows, where items are as few as here, looks have 0.28 of epsilon at most, may lean the other way, and what they
+    # leave unspent of it Gaussian noise does not get: 0.72 - 0.28 is left for certain.
+    assert found.epsilon > (0.4 if case.weight == "rows" else 0.7 if case.claim.delta else 0.9)
     assert found.how == "exact losses"
 
 

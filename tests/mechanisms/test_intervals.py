@@ -143,7 +143,7 @@ def test_robots_with_a_fifth_of_all_rows_are_not_clipped_away():
 @pytest.mark.parametrize("items", [250, 1000])
 def test_one_large_item_among_many_is_covered(items):
     """One item a user, one item of 40%. Its interval needs the noise of the divisor: without it 28% cover. If 95%
-    cover, 5 or fewer of 12 do once in 1.5 million runs; if 90%, once in 18,000.
+    cover, 5 or fewer of 12 do once in 2 million runs; if 90%, once in 20,000.
     """
     generator = np.random.default_rng(items)
     shares = np.append(0.4, np.full(items - 1, 0.6 / (items - 1)))
