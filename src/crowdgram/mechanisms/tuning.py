@@ -63,7 +63,7 @@ class Tuning:
     most_sums: int = 800_000
     first_alarm: float = 1e-5
     more_alarm: float = 1e-3
-    beside: float = 0.02
+    beside: float = 0.01
     fall: float = 3.5
     fall_spread: float = 1.0
     disagreement: float = 0.28

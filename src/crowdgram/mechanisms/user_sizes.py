@@ -69,7 +69,7 @@ class Bins:
 @dataclass(frozen=True)
 class Crowds:
     """What a histogram leaves possible: row t of `users` has probability `weights[t]`; column j are users of size
-    `sizes[j]`, in a bin that is `octaves[j]` wide. `error` is the standard deviation of the number of users that are
+    `sizes[j]`, spread over `octaves[j]` around it. `error` is the standard deviation of the number of users that are
     seen; users of larger size than `seen` are not. strangers[j]: the part of the users in column j who do not continue
     the crowd, but come after a gap.
     """
@@ -118,10 +118,11 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
     first, last = ends
     upper = bins.edges
     lower = np.append(max(upper[0] / 2, 0.5) if upper[0] == 1 else upper[0] * upper[0] / upper[1], upper[:-1])
-    sizes = np.sqrt(lower * upper)
-    if upper[0] == 1:  # whole numbers of rows: from the one after the edge below
-        sizes = np.sqrt(np.append(1.0, upper[:-1] + 1) * upper)
     widths = np.log2(upper / lower)
+    least = (
+        lower if upper[0] != 1 else np.append(1.0, upper[:-1] + 1)
+    )  # whole numbers of rows: one after the edge below
+    sizes = np.sqrt(least * upper)
     shape = np.zeros(len(bins.users))
     wide = (widths > NARROW) & (upper > 8)
     bulk = min(last, int(np.argmax(wide)) - 1 if wide.any() else last)
@@ -132,7 +133,7 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
     users = np.where(np.arange(len(shape)) <= last, shape, tails)
     error = math.sqrt(float((bins.deviations[first : last + 1] ** 2).sum()))
     alone = _strangers(shape / widths, bins.deviations / widths, bulk, last)
-    return Crowds(sizes, widths, users, weights, error, float(sizes[last]), alone)
+    return Crowds(sizes, np.log2(upper / least), users, weights, error, float(sizes[last]), alone)
 
 
 def _strangers(shape: Floats, deviations: Floats, bulk: int, last: int) -> Floats:
