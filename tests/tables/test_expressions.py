@@ -289,6 +289,29 @@ def test_ibis_expressions_that_are_refused(where):
     assert SECRET not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        _.n == _.n.max().execute(),
+        lambda t: t.n == t.n.max().execute(),
+        lambda t: ibis.literal(bool(t.count().execute() > 3)),
+        lambda t: t.n < t.n.count().to_pyarrow().as_py(),
+        lambda t: 1 / 0 if t.n.max().execute() > 0 else t.n > 0,
+        lambda t: t[f"v{t.s.max().execute()}"] == 1,
+        _[_.s.max().execute()] == 1,
+        lambda t: t.n > len(t.to_pandas()),
+    ],
+    ids=range(8),
+)
+def test_a_function_of_the_caller_gets_no_rows(where):
+    """What it computes of rows would come back as a constant, or in the name of an error."""
+    with pytest.raises(InvalidArgument, match="where") as caught:
+        kept(where)
+    assert SECRET not in str(caught.value)
+    assert "2024-02-30" not in str(caught.value)
+    assert "runs a query" in str(caught.value)
+
+
 def test_json_needs_text(tmp_path):
     (tmp_path / "t.jsonl").write_text('{"u": "a", "s": "x", "n": "3"}\n{"u": "b", "s": "x", "n": "4"}\n')
     assert kept("cast(n as bigint) > 3", tmp_path / "t.jsonl") == ["b"]

@@ -257,6 +257,28 @@ def test_the_databases_own_tables_are_none(kind, names, form, tmp_path, request)
             open_rows(Database(address, **given), user="who", item="what")
 
 
+@pytest.mark.parametrize("form", ["table", "query"])
+@pytest.mark.parametrize("name", ["sqlite_stat1", "SQLITE_STAT1", "sqlite_sequence", "ft", "ft_data", "voc"])
+def test_tables_that_sqlite_keeps_are_none(name, form, tmp_path):
+    """Statistics, sequences, virtual tables and what these keep their contents in: made of all users' rows."""
+    made = sqlite3.connect(tmp_path / "v.db")
+    with made:
+        fill(made.execute)
+        made.execute("create table numbered (id integer primary key autoincrement, who text)")
+        made.execute("insert into numbered (who) values ('a')")
+        made.execute("create index quick on numbered (who)")
+        made.execute("create table ftp (who text, what text)")  # begins like a virtual one, and is a table
+        made.execute("create virtual table ft using fts5(who, what)")
+        made.execute("create virtual table voc using fts5vocab(ft, row)")
+        made.execute("analyze")
+    made.close()
+    address = f"sqlite:///{tmp_path / 'v.db'}"
+    given = {"table": name} if form == "table" else {"query": f"select * from {name}"}
+    with pytest.raises(UnreadableSource, match="has no table"):
+        open_rows(Database(address, **given), user="who", item="what")
+    open_rows(Database(address, table="ftp"), user="who", item="what").engine.close()
+
+
 def test_macros_of_the_file_replace_no_function(tmp_path):
     with duckdb.connect(tmp_path / "v.duckdb") as duck:
         fill(duck.execute)

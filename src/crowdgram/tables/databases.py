@@ -259,8 +259,15 @@ def _sqlite_columns(connection: sqlite3.Connection, database: Database, name: Na
     missing = _no_table(database, name)
     if name not in ((name[-1],), ("main", name[-1])):
         raise missing
-    # Not what SQLite has for tables of its own, such as its list of them.
-    listed = "SELECT 1 FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE"
+    # Not what SQLite has for tables of its own (its list of them, statistics, sequences), which are made of all users'
+    # rows; nor virtual tables, which may be aggregates, and what these keep their contents in.
+    virtual = "coalesce(upper({}.sql), '') LIKE 'CREATE VIRTUAL%'"
+    listed = (
+        "SELECT 1 FROM main.sqlite_master t WHERE t.type IN ('table', 'view') AND t.name = ? COLLATE NOCASE "
+        f"AND lower(substr(t.name, 1, 7)) <> 'sqlite_' AND NOT {virtual.format('t')} "
+        f"AND NOT EXISTS (SELECT 1 FROM main.sqlite_master v WHERE {virtual.format('v')} "
+        "AND lower(substr(t.name, 1, length(v.name) + 1)) = lower(v.name) || '_')"
+    )
     if not _said(lambda: connection.execute(listed, (name[-1],)).fetchall(), missing):
         raise missing
     asked = "SELECT name, type FROM pragma_table_xinfo(?, 'main')"  # PRAGMA takes no parameters, but its function does

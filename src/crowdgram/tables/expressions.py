@@ -45,7 +45,8 @@ def evaluate(expression: object, engine: Engine, table: ir.Table, role: str, par
         tree = parse(expression, role) if part is None else part
         shown, value = f"{role}={expression!r}", translate(tree, engine, table, role, expression)
     else:
-        shown, value = role, _Rebuilt(engine, table, role).column(_given(expression, table, role).op())
+        blank = ibis.table(table.schema(), name="rows")
+        shown, value = role, _Rebuilt(engine, table, blank, role).column(_given(expression, blank, role).op())
     nodes, texts = _size(value.op())
     if nodes > NODES or texts > TEXTS:
         raise InvalidArgument(f"{shown} is too long: make a column of a part of it first.")
@@ -80,6 +81,9 @@ def _size(node: Any) -> tuple[int, int]:
 
 
 def _given(expression: object, table: ir.Table, role: str) -> Any:
+    """The expression of the caller. `table` has columns and no rows: a function, or `_.n.max().execute()`, that asks
+    for some fails for every table.
+    """
     value: Any = expression
     try:
         if isinstance(expression, Deferred):
@@ -93,6 +97,8 @@ def _given(expression: object, table: ir.Table, role: str) -> Any:
         missing = asked is not None and isinstance(error, AttributeError | ibis.common.exceptions.IbisError)
         if asked is not None and missing and asked[1] not in table.columns:
             raise InvalidArgument(f"{role}: the table has no column {asked[1]!r}. Check the name.") from None
+        if "unbound" in str(error):
+            raise InvalidArgument(row_wise(role, "runs a query")) from None
         raise InvalidArgument(
             f"{role} cannot be built of the table's columns ({type(error).__name__}). Check names and types."
         ) from None
@@ -115,8 +121,9 @@ _ACROSS: dict[str, tuple[type, ...]] = {
 class _Rebuilt:
     """From an Ibis expression of the caller to one of `row_functions`. What has no rule is refused."""
 
-    def __init__(self, engine: Engine, table: ir.Table, role: str) -> None:
+    def __init__(self, engine: Engine, table: ir.Table, blank: ir.Table, role: str) -> None:
         self._engine, self._table, self._role = engine, table, role
+        self._own = {table.op(), blank.op()}
         self._made: dict[Any, Any] = {}
 
     def column(self, node: Any) -> Any:
@@ -148,7 +155,7 @@ class _Rebuilt:
         )
 
     def field(self, node: Any) -> Any:
-        if node.rel != self._table.op():
+        if node.rel not in self._own:
             if isinstance(node.rel, ops.DatabaseTable | ops.InMemoryTable):
                 raise InvalidArgument(
                     f"{self._role} uses a column of another table. Use columns of the given table only."
