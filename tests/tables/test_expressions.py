@@ -193,6 +193,8 @@ def test_what_is_refused(where):
         ("year(s) = 2024", "s is string"),
         ("d > 'yesterday'", "'yesterday'"),
         ("n > 'many'", "'many'"),
+        ("t = '0001-01-01T00:00:00+23:59'", "+23:59"),
+        ("t = '9999-12-31T23:59:59-23:59'", "-23:59"),
         ("n > ''", "''"),
         ("cast(x as bigint) = 1", "Cast"),
         ("lower(n) = 'a'", "n is int64"),

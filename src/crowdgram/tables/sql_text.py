@@ -143,7 +143,7 @@ class _Translator:
                 return row.constant(time, "timestamp")
             if to in row.NUMBERS:
                 return self.column(exp.Literal.number(value.strip() or "empty"))
-        except ValueError:
+        except (ValueError, OverflowError):
             raise self._wrong(f"{value!r} is compared with a {other.type()} and cannot be read as one.") from None
         return row.constant(value, "string")
 
