@@ -322,8 +322,7 @@ def _rounds_price(budget: Budget, pilot: _Pilot, removed: float, square: float, 
 
     Scales divide the noise over items; for Zipf laws that is worth the factor (k ||p||^2)^-0.1.
     """
-    one = VISIBLE[1] * budget.deviation(1.0, non_negative=True) / max(pilot.users, 1.0)
-    share = EFFECTIVE - VISIBLE[0] * (one**2 if budget.norm == "l2" else one)
+    share = EFFECTIVE - VISIBLE[0] * budget.share_for(max(pilot.users, 1.0) / VISIBLE[1])
     if share <= 0:
         return math.inf
     fitted = (items * square) ** -0.1

@@ -46,6 +46,11 @@ class Budget:
             factor *= math.sqrt(2) if non_negative and gaussian else 2.0
         return factor / (self.total * math.pow(share, 0.5 if gaussian else 1.0))
 
+    def share_for(self, deviation: float) -> float:
+        """The share at which a histogram of users has noise of this standard deviation: `deviation` turned round."""
+        one = self.deviation(1.0, non_negative=True) / deviation
+        return one**2 if self.shape == "gaussian" else one
+
     def noisy(
         self, purpose: str, sums: Integers | Sequence[int], bound: int, share: float, *, non_negative: bool
     ) -> Integers:

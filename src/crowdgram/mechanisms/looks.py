@@ -18,7 +18,7 @@ from ..tables import ROW_LIMIT, UNIT
 from .request import Request
 from .row_bound import Disagreement, best_bound, worth_knowing
 from .tuning import TUNING
-from .user_sizes import Bins, Crowds, read
+from .user_sizes import Bins, Crowds, merged, read
 
 __all__ = [
     "CENTRE",
@@ -151,7 +151,8 @@ def look_longer(rows: Rows, histogram: Integers, spending: Spending, noise: floa
     whole = spending.guarantee.epsilon
     number = 3
     while True:
-        known = math.sqrt(2) * spending.laplace_scale(1, 1.0) / float(rows.bins.deviations.min())  # as one look of this
+        # The epsilon of one look that would tell as much as all so far.
+        known = math.sqrt(2) * spending.laplace_scale(1, 1.0) / float(rows.bins.deviations.min())
         left = spending.remaining_epsilon()
         spent = sum(event.sensitivity / event.scale for event in spending.events if _of_rows(event))
         epsilon = min(known, TUNING.longest_look * whole - spent, left / 2)
@@ -177,8 +178,7 @@ def _least(crowds: Crowds, noise: float) -> float:
 
 def _look(histogram: Integers, spending: Spending, purpose: str, epsilon: float, edges: Floats) -> Bins:
     """A noisy histogram with `edges`, which are among EDGES. A user is in one bin, however wide."""
-    starts = np.append(0, np.searchsorted(ALL, edges)[:-1] + 1)
-    exact = np.add.reduceat(histogram, starts)
-    noisy, event = spending.laplace(purpose, exact * HISTOGRAM_UNIT, bound=HISTOGRAM_UNIT, epsilon=epsilon)
+    exact = merged(histogram, ALL, edges) * HISTOGRAM_UNIT
+    noisy, event = spending.laplace(purpose, exact, bound=HISTOGRAM_UNIT, epsilon=epsilon)
     deviation = math.sqrt(2) * event.scale / HISTOGRAM_UNIT
     return Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, laplace=True)

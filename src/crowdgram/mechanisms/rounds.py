@@ -139,8 +139,8 @@ def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None)
 def _look_share(budget: Budget, facts: Facts) -> float:
     """The share of the budget for a look at distances, which shows one user in `look_detail` as a standard
     deviation."""
-    one = budget.deviation(1.0, non_negative=True) * TUNING.look_detail / max(facts.users, 1.0)
-    return min(max(one**2 if budget.norm == "l2" else one, TUNING.look_least), TUNING.look_most)
+    share = budget.share_for(max(facts.users, 1.0) / TUNING.look_detail)
+    return min(max(share, TUNING.look_least), TUNING.look_most)
 
 
 def _share(view: _View, budget: Budget, shrunk: Shrunk, number: int, most: int, *, chosen: bool) -> float:
@@ -330,8 +330,9 @@ def _shells(view: _View, budget: Budget) -> tuple[Shells, int]:
     return Shells.of(crowd.users, sizes, crowd.masses, crowd.spread), mass_scale
 
 
-def _plan(view: _View, budget: Budget, drift: Drift, share: float) -> tuple[float, tuple[int, ...], Floats]:
-    shells, _ = _shells(view, budget)
+def _plan(
+    view: _View, shells: Shells, budget: Budget, drift: Drift, share: float
+) -> tuple[float, tuple[int, ...], Floats]:
     most = max(2, min(10, TUNING.most_sums // len(view.scales)))
 
     def variance(x: Floats) -> Floats:
@@ -346,7 +347,7 @@ def _measure(view: _View, budget: Budget, facts: Facts, drift: Drift, share: flo
     full = UNIT / facts.row_cap * 2.0**placed.bits
     shells, mass_scale = _shells(view, budget)
     beta = mass_scale / 2**placed.bits
-    _, ends, x = _plan(view, budget, drift, share)
+    _, ends, x = _plan(view, shells, budget, drift, share)
     radii = _integer_radii(shells.radii[list(ends)] * full, budget, share * x)
     widths = np.diff([0, *radii])
     sums = view.measured.levels(radii, facts.row_cap, UNIT, mass_scale)

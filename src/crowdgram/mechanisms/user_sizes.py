@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,10 @@ from scipy.special import ndtri
 from .measurements import agreed
 from .tuning import TUNING
 
-__all__ = ["Bins", "Crowds", "read"]
+__all__ = ["Bins", "Crowds", "merged", "read"]
 
 Floats = npt.NDArray[np.float64]
+Number = TypeVar("Number", np.float64, np.int64)
 
 REACH = 8.0
 """Octaves beyond what is seen in which users are thought possible."""
@@ -41,6 +43,12 @@ LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
 
 
+def merged(values: npt.NDArray[Number], edges: Floats, wider: Floats) -> npt.NDArray[Number]:
+    """Sums of `values`, one for each bin that ends at `edges`, over wider bins, whose edges are among these."""
+    sums: npt.NDArray[Number] = np.add.reduceat(values, np.append(0, np.searchsorted(edges, wider)[:-1] + 1))
+    return sums
+
+
 @dataclass(frozen=True)
 class Bins:
     """A noisy histogram: `users[j]`, with noise of standard deviation `deviations[j]`, are larger than edges[j-1] and
@@ -54,8 +62,7 @@ class Bins:
 
     def merged(self, edges: Floats) -> Bins:
         """The same users in wider bins, whose edges are among these."""
-        starts = np.append(0, np.searchsorted(self.edges, edges)[:-1] + 1)
-        users, variances = (np.add.reduceat(each, starts) for each in (self.users, self.deviations**2))
+        users, variances = (merged(each, self.edges, edges) for each in (self.users, self.deviations**2))
         return Bins(users, np.sqrt(variances), edges, self.laplace)
 
     def __add__(self, other: Bins) -> Bins:
@@ -117,12 +124,9 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
         return None
     first, last = ends
     upper = bins.edges
-    lower = np.append(max(upper[0] / 2, 0.5) if upper[0] == 1 else upper[0] * upper[0] / upper[1], upper[:-1])
-    widths = np.log2(upper / lower)
-    least = (
-        lower if upper[0] != 1 else np.append(1.0, upper[:-1] + 1)
-    )  # whole numbers of rows: one after the edge below
-    sizes = np.sqrt(least * upper)
+    lower = np.append(0.5 if upper[0] == 1 else upper[0] * upper[0] / upper[1], upper[:-1])
+    least = np.append(1.0, upper[:-1] + 1) if upper[0] == 1 else lower  # whole numbers of rows: from the next one on
+    widths, sizes = np.log2(upper / lower), np.sqrt(least * upper)
     shape = np.zeros(len(bins.users))
     wide = (widths > NARROW) & (upper > 8)
     bulk = min(last, int(np.argmax(wide)) - 1 if wide.any() else last)
@@ -154,9 +158,9 @@ def _tails(
     """Tails beyond the last bin that is seen, and their posterior: the crowd's own, and perhaps a few users beside it.
 
     The crowd's own are A exp(-b x - c x^2) users an octave, x octaves from where they begin; b is log-normal by prior,
-    c anything from 0 (a power law) to a log-normal's. Mostly a share of all users, too few to be seen, has
-    rows of another order (robots, shared accounts), fewer with each octave. The likelihood is that of the
-    last octaves seen and of the noise beyond.
+    c anything from 0 (a power law) to a log-normal's. Mostly a share of all users, too few to be seen, has rows of
+    another order (robots, shared accounts), fewer with each octave. The likelihood is that of the last octaves seen and
+    of the noise beyond.
     """
     x = np.log2(sizes)
     top = int(np.argmax(shape / widths))

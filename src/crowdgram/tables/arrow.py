@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ..errors import InvalidTable
 
-__all__ = ["UTF8", "as_text", "check_users", "flat", "in_years", "is_foreign", "is_text"]
+__all__ = ["UTF8", "as_text", "check_users", "flat", "holds_text", "in_years", "is_foreign"]
 
 UTF8 = "utf-8"
 
@@ -76,7 +76,7 @@ def _is_opaque(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind))
 
 
-def is_text(kind: pa.DataType) -> bool:
+def holds_text(kind: pa.DataType) -> bool:
     """Whether values of this type are strings, in which there may be bytes that are no text."""
     return any(is_one(kind) for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
@@ -120,7 +120,7 @@ def _stored(kind: pa.DataType) -> pa.DataType:
     values = kind
     while not _is_plain(values):
         values = values.storage_type if isinstance(values, pa.BaseExtensionType) else values.value_type
-    return _LARGE.get(values, values) if values != kind else values
+    return _large(values) if values != kind else values
 
 
 def _is_plain(kind: pa.DataType) -> bool:

@@ -34,7 +34,7 @@ from .queries import read_query
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Database", "as_database", "asked_of", "is_address", "open_database", "open_ibis", "resolved_kind"]
+__all__ = ["Database", "as_database", "asked_of", "is_address", "open_database", "open_ibis", "quoted", "resolved_kind"]
 
 T = TypeVar("T")
 
@@ -208,7 +208,7 @@ def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, 
         if len(found) != 1:
             raise missing
         view = fresh_name()
-        exact = _quoted(("source", *found[0]))
+        exact = quoted(("source", *found[0]))
         _said(lambda: connection.execute(f'CREATE TEMP VIEW "{view}" AS SELECT * FROM {exact}'), missing)
         table = engine.backend.table(view)
         check_columns(list(table.columns), columns)
@@ -237,7 +237,7 @@ def _open_sqlite(database: Database, name: Name, columns: Sequence[str] | None, 
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
         with closing(connect()) as own:
-            yield from _lite_rows(own, _selected(parts, _quoted(name)))
+            yield from _lite_rows(own, _selected(parts, quoted(name)))
 
     return _streamed(parts, _batches(parts, rows()))
 
@@ -286,7 +286,7 @@ class _Column:
 
 def _sqlite_column(name: str, declared: str, user: str) -> _Column:
     """By the rules of SQLite's column affinity, and what people write for dates and booleans."""
-    column, kind = _quoted(name), declared.upper()
+    column, kind = quoted(name), declared.upper()
     integer = f"CASE typeof({column}) WHEN 'integer' THEN {column} END"
     # Two floats that differ in the 16th digit are one as text; quoted, they are two.
     text = f"CASE typeof({column}) WHEN 'real' THEN quote({column}) WHEN 'blob' THEN NULL ELSE {column} END"
@@ -337,7 +337,7 @@ def _open_postgres(database: Database, name: Name, columns: Sequence[str] | None
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
         with closing(connect(_AS_STORED)) as own:
-            yield from _fetched(own, _selected(parts, _quoted(name)).encode(codec))
+            yield from _fetched(own, _selected(parts, quoted(name)).encode(codec))
 
     return _streamed(parts, _batches(parts, rows(), codec))
 
@@ -409,10 +409,10 @@ def _postgres_columns(connection: Any, database: Database, name: Name) -> list[t
     missing = _no_table(database, name)
     # Not the server's own tables and views: its statistics hold values of rows, and they belong to no user.
     asked = "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass(%s)"
-    found = _said(lambda: connection.execute(asked, (_quoted(name),)).fetchone(), missing)
+    found = _said(lambda: connection.execute(asked, (quoted(name),)).fetchone(), missing)
     if found is None or found[0].startswith(("pg_", "information_schema")):
         raise missing
-    return _said(lambda: _described(connection, _quoted(name)), missing)
+    return _said(lambda: _described(connection, quoted(name)), missing)
 
 
 def _described(connection: Any, source: str) -> list[tuple[str, str]]:
@@ -424,7 +424,7 @@ def _described(connection: Any, source: str) -> list[tuple[str, str]]:
 
 
 def _postgres_column(name: str, kind: str) -> _Column:
-    column = _quoted(name)
+    column = quoted(name)
     if kind in ("int2", "int4", "int8"):
         return _Column(name, f"{column}::int8", pa.int64())
     if kind == "bool":
@@ -484,7 +484,7 @@ def _array(values: Sequence[Any], kind: pa.DataType, codec: str) -> pa.Array:
 
 
 def _selected(parts: Sequence[_Column], source: str) -> str:
-    return f"SELECT {', '.join(f'{part.sql} AS {_quoted(part.name)}' for part in parts)} FROM {source}"
+    return f"SELECT {', '.join(f'{part.sql} AS {quoted(part.name)}' for part in parts)} FROM {source}"
 
 
 def _compiled(backend: Any, table: ir.Table) -> str:
@@ -513,7 +513,7 @@ def _no_table(database: Database, name: Name) -> UnreadableSource:
     return UnreadableSource(f"{database.shown} has no table {'.'.join(name)!r} that may be read. Check the name.")
 
 
-def _quoted(name: Name | str) -> str:
+def quoted(name: Name | str) -> str:
     """A column's name, or the parts of a table's, as SQL identifiers."""
     return ".".join('"' + part.replace('"', '""') + '"' for part in ([name] if isinstance(name, str) else name))
 

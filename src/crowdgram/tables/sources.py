@@ -22,10 +22,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
-from . import arrow as in_arrow
-from .arrow import check_users, flat, in_years, is_foreign
+from .arrow import check_users, flat, holds_text, in_years, is_foreign
 from .columns import check_columns, listed
-from .databases import Database, as_database, asked_of, open_database, open_ibis, resolved_kind
+from .databases import Database, as_database, asked_of, open_database, open_ibis, quoted, resolved_kind
 from .delimited import delimited, read_header
 from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
 
@@ -105,10 +104,10 @@ def _related(relation: Any, columns: Sequence[str] | None) -> pa.RecordBatchRead
     schema = relation.limit(0).to_arrow_table().schema
     parts = []
     for name in flat(schema, columns):
-        quoted, kind = '"' + name.replace('"', '""') + '"', schema.field(name).type
-        size = f"strlen({quoted}::VARCHAR)" if in_arrow.is_text(kind) else f"octet_length({quoted}::BLOB)"
-        limited = in_arrow.is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-        parts.append(f"CASE WHEN {size} < {_TEXT} THEN {quoted} END AS {quoted}" if limited else quoted)
+        column, kind = quoted(name), schema.field(name).type
+        size = f"strlen({column}::VARCHAR)" if holds_text(kind) else f"octet_length({column}::BLOB)"
+        limited = holds_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+        parts.append(f"CASE WHEN {size} < {_TEXT} THEN {column} END AS {column}" if limited else column)
     return relation.project(", ".join(parts)).to_arrow_reader(_BATCH)
 
 
@@ -349,7 +348,7 @@ def _scan(
         if user is not None:
             check_users(schema, user)
         stored = [schema.field(name).type for name in wanted]
-        if any(is_foreign(kind) or in_arrow.is_text(kind) for kind in stored):
+        if any(is_foreign(kind) or holds_text(kind) for kind in stored):
             from pyarrow import dataset  # loads pandas
 
             # The engine's own reader would fail on a moment that it cannot hold, and on text that is not UTF-8.
