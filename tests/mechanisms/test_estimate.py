@@ -111,3 +111,11 @@ def test_an_interval_holds_its_probability():
     assert (made.lower <= made.probabilities).all()
     assert (made.probabilities <= made.upper).all()
     assert made.predicted_l1_error <= 2
+
+
+def test_a_share_measured_below_zero_does_not_narrow_its_interval() -> None:
+    event = LaplaceEvent("counts", 1, 100.0, 4)
+    sums = np.array([100_000, 50_000, -400, 0])
+    made = from_noisy_sums(sums, event, {})
+    assert made.upper[2] == pytest.approx(made.upper[3])
+    assert made.upper[2] > 2 * made.standard_errors[2]

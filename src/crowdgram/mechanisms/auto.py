@@ -9,7 +9,7 @@ of epsilon.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -104,8 +104,9 @@ class _Pilot:
     """What pilot queries told.
 
     items: how many they were sized for. row_cap: rows of one user that count at most, 1 where users weigh the same.
-    rows: users by rows, where they were asked for. users: how many, with its standard deviation. centre: noisy capped
-    counts, their bound and the standard deviation of their noise.
+    rows: users by rows, where they were asked for. users: how many, with its standard deviation. telling: users times
+    the square distance at which the choice is even. centre: noisy capped counts, their bound and the standard deviation
+    of their noise.
     """
 
     items: int
@@ -114,6 +115,7 @@ class _Pilot:
     users: float
     users_error: float
     concentration: _Concentration
+    telling: float = 0.0
     centre: tuple[Floats, int, float] | None = None
 
     @property
@@ -135,12 +137,12 @@ def _pilot(counts: Counts, spending: Spending, request: Request) -> _Pilot:
         if rows.crowds is not None:
             return _pilot_by_rows(counts, spending, rows, rows.crowds, items)
         # Too few users to be seen: every user weighs the same.
-        users, error, square, square_error = _concentration(counts, spending, items, 1, CONCENTRATION, 0.0)
-        return _Pilot(items, 1, rows, users, error, _Concentration(square, square_error))
+        return _Pilot(items, 1, rows, *_concentration(counts, spending, items, 1, CONCENTRATION, 0.0))
     row_cap = 1 if request.weight == "users" else request.max_rows_per_user or 1
-    users = _concentration(counts, spending, items, row_cap, GLANCE, 0.0)[0]
-    users, error, square, square_error = _concentration(counts, spending, items, row_cap, CONCENTRATION, users)
-    return _Pilot(items, row_cap, None, users, error, _Concentration(square, square_error))
+    glance = _Pilot(items, row_cap, None, *_concentration(counts, spending, items, row_cap, GLANCE, 0.0))
+    telling = max(glance.users, 1.0) * _even_distance(spending, glance, counts.items)
+    told = _concentration(counts, spending, items, row_cap, CONCENTRATION, telling)
+    return _Pilot(items, row_cap, None, *told, telling)
 
 
 def _pilot_by_rows(counts: Counts, spending: Spending, rows: Rows, crowds: Crowds, items: int) -> _Pilot:
@@ -148,29 +150,47 @@ def _pilot_by_rows(counts: Counts, spending: Spending, rows: Rows, crowds: Crowd
     users = crowds.typical
     cap = max(1, round(crowds.quantile(0.5)))
     weights = users * np.minimum(crowds.sizes / cap, 1.0) ** 2
-    heavy = _concentration(counts, spending, items, cap, HEAVY, float(weights.sum()))
+    unknown = _Pilot(items, ROW_LIMIT, rows, float(users.sum()), crowds.error, _Concentration(1.0, 1.0))
+    telling = float(weights.sum()) * _even_distance(spending, unknown, counts.items)
+    heavy = _concentration(counts, spending, items, cap, HEAVY, telling)[2]
     logs = np.log(crowds.sizes)
     places = [float(each @ logs / each.sum()) for each in (users, weights)]
-    light = _concentration(counts, spending, items, 1, CONCENTRATION, LIGHTLY * float(users.sum()))
+    light = _concentration(counts, spending, items, 1, CONCENTRATION, LIGHTLY * telling)[2]
     apart = max(places[1] - places[0], 0.01)
-    doubt = math.hypot(light[3] / light[2], heavy[3] / heavy[2]) / apart
+    doubt = math.hypot(light.error / light.square, heavy.error / heavy.square) / apart
     trust = POWER[1] ** 2 / (POWER[1] ** 2 + doubt**2)
-    power = float(np.clip(trust * math.log(heavy[2] / light[2]) / apart + (1 - trust) * POWER[0], -1.0, 0.0))
-    concentration = _Concentration(heavy[2], heavy[3], math.exp(places[1]), power)
-    return _Pilot(items, ROW_LIMIT, rows, float(users.sum()), crowds.error, concentration)
+    power = trust * math.log(heavy.square / light.square) / apart + (1 - trust) * POWER[0]
+    concentration = replace(heavy, at=math.exp(places[1]), power=float(np.clip(power, -1.0, 0.0)))
+    return replace(unknown, concentration=concentration, telling=telling)
+
+
+def _even_distance(spending: Spending, pilot: _Pilot, items: int) -> float:
+    """The square distance of users from the crowd at which rounds and plain noise err the same; 1 if none is."""
+    budget, plain = _budget(spending, items), _plain_price(spending, pilot, items, settled=True).cost
+    low, high = 1 / NEAREST, 1.0
+
+    def rounds(square: float) -> float:
+        return _rounds_price(budget, replace(pilot, concentration=_Concentration(square, 0.0)), 0.0, 1 / items, items)
+
+    if rounds(low) > plain or rounds(high) < plain:
+        return 1.0
+    while high > 1.1 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if rounds(middle) > plain else (middle, high)
+    return low
 
 
 def _concentration(
-    counts: Counts, spending: Spending, items: int, cap: int, look: Look, users: float
-) -> tuple[float, float, float, float]:
-    """Users, and the mean of ||N(u)||^2 / m_u^2 over them, by capped mass squared; each with its standard deviation."""
-    epsilon = look.fitted(items, users) * spending.guarantee.epsilon
+    counts: Counts, spending: Spending, items: int, cap: int, look: Look, telling: float
+) -> tuple[float, float, _Concentration]:
+    """Users with a standard deviation, and the mean of ||N(u)||^2 / m_u^2 over them, by capped mass squared."""
+    epsilon = look.fitted(items, telling, spending.guarantee.epsilon)
     noisy, event = spending.laplace(look.purpose, concentration_sum(counts, cap), bound=UNIT, epsilon=epsilon)
     near, far = (noisy / UNIT).tolist()
     error = math.sqrt(2) * event.scale / UNIT
     total = max(near + far, 2 * error)
     square = min(max(near / total, 1 / counts.items), 1.0)
-    return total, math.sqrt(2) * error, square, error * math.hypot(1 - square, square) / total
+    return total, math.sqrt(2) * error, _Concentration(square, error * math.hypot(1 - square, square) / total)
 
 
 def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
@@ -208,7 +228,7 @@ def _look_at_centre(counts: Counts, spending: Spending, pilot: _Pilot) -> tuple[
     """||p||^2 of the crowd and its standard deviation, from Laplace noise on capped counts."""
     k = counts.items
     cap = max(1, round(pilot.crowds.quantile(0.5))) if pilot.row_cap > 1 else 1
-    epsilon = CENTRE.fitted(pilot.items, pilot.users) * spending.guarantee.epsilon
+    epsilon = CENTRE.fitted(pilot.items, pilot.telling, spending.guarantee.epsilon)
     noisy, event = spending.laplace(CENTRE.purpose, l1_sum(counts, cap), bound=UNIT, epsilon=epsilon)
     values, deviation = noisy / UNIT, math.sqrt(2) * event.scale / UNIT
     pilot.centre = values, cap, deviation

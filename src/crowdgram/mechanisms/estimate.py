@@ -83,23 +83,24 @@ def combine(
     sampling_variance: float | None,
     parameters: Parameters,
     expected_bias: Floats | None = None,
-    within: Floats | float = 0.0,
+    within: tuple[Floats, Floats] | None = None,
 ) -> Estimate:
     """Make an estimate of noisy shares and what shrinkage made of them.
 
     raw: shares as measured, with independent noise of standard deviation `noise`, but for the divisor. bias: standard
     deviations of what clipping may have done to them. The probabilities are the shrunk shares, projected. Intervals are
-    around the shares as measured, whose errors are known, and wide enough to hold the probability.
-    `sampling_variance`: of the table's own answer, summed over items. `within`: the part of the bias that shrinkage was
-    told of, and its spreads hold already.
+    around the shares as measured, whose errors are known, and wide enough to hold the probability; a share measured
+    below 0 is as good as one of 0, or its interval would be narrower than noise allows.
+    expected_bias: what it is expected to be, for the predicted error. `sampling_variance`: of the table's own answer,
+    summed over items. `within`: the part of the bias, and of the expected one, that shrinkage was told of.
     """
     probabilities = project(shrunk.means)
     full = divisor.variances(raw, noise)
     beside = np.maximum(full - noise**2, 0.0) + bias**2
-    likely = beside if expected_bias is None else beside - bias**2 + expected_bias**2
-    predicted = float(
-        min(2.0, np.sqrt(shrunk.spreads**2 + 2 / math.pi * np.maximum(likely - np.square(within), 0.0)).sum())
-    )
+    told, expected = (np.zeros(1), np.zeros(1)) if within is None else within
+    spreads = shrunk.spreads**2 * (noise**2 + expected**2) / np.maximum(noise**2 + told**2, 1e-300)
+    likely = beside - bias**2 + (bias if expected_bias is None else expected_bias) ** 2 - expected**2
+    predicted = float(min(2.0, np.sqrt(spreads + 2 / math.pi * np.maximum(likely, 0.0)).sum()))
     if predicted > TOO_LITTLE:  # what is missing may be of any kind: no item need be as rare as it looks
         beside = beside + (predicted / 2 * probabilities.max()) ** 2
     reach = np.hypot(half_width(shape, np.minimum(noise, np.sqrt(full))), half_width("gaussian", np.sqrt(beside)))
@@ -111,7 +112,7 @@ def combine(
         probabilities=probabilities,
         standard_errors=np.sqrt(full),
         lower=np.minimum(np.clip(raw - reach, 0.0, 1.0), probabilities),
-        upper=np.maximum(np.clip(raw + reach, 0.0, 1.0), probabilities),
+        upper=np.maximum(np.clip(raw.clip(0.0) + reach, 0.0, 1.0), probabilities),
         predicted_l1_error=predicted,
         sampling_errors=sampling,
         parameters=dict(parameters),

@@ -33,7 +33,7 @@ from ..tables import (
 from .budget import Budget
 from .estimate import Divisor, Estimate, combine
 from .looks import HISTOGRAM_UNIT
-from .shells import Drift, Group, Levels, Shells, combine_levels, plan_levels
+from .shells import Drift, Group, Levels, Shells, combine_levels, floor_shares, item_moments, item_tilts, plan_levels
 from .shrink import Shrunk, shrink
 from .simplex import project
 from .tuning import TUNING
@@ -94,11 +94,14 @@ class _Round:
 
 @dataclass
 class _Answer:
-    """The estimate so far: values, variance of their noise, standard deviation of their bias."""
+    """The estimate so far: values, variance of their noise, standard deviation of their bias: its root mean square and
+    its mean.
+    """
 
     values: Floats
     noise: Floats
     bias: Floats
+    expected: Floats
 
     @property
     def deviations(self) -> Floats:
@@ -114,7 +117,7 @@ def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None)
     k = counts.items
     centre, deviations = np.full(k, 1 / k), np.ones(k)
     drift, past = Drift(), []
-    answer = _Answer(centre, centre**2, np.zeros(k))
+    answer = _Answer(centre, centre**2, np.zeros(k), np.zeros(k))
     shrunk = Shrunk(centre, centre, np.full(k, 1.0))
     view: _View | None = None
     most, look = rounds or TUNING.most_rounds, _look_share(budget, facts)
@@ -128,7 +131,7 @@ def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None)
         share = _share(view, budget, shrunk, number, most, chosen=rounds is not None)
         past.append(_measure(view, budget, facts, drift, share, number))
         view.measured.drop()
-        answer = _combined(past, drift, view.groups)
+        answer = _combined(past, drift, view.groups, view.centre)
         shrunk = shrink(answer.values, answer.deviations, budget.shape)
         centre, deviations = project(shrunk.means), answer.deviations
         if budget.left < look + 0.001:
@@ -256,7 +259,7 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
     )
     deviation = budget.deviation(share, non_negative=True)
     bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, budget.shape == "laplace")
-    f = np.maximum(centre, 0.1 / len(centre))
+    f = floor_shares(centre)
     spread = float((f / scales**2).sum()) if budget.norm == "l2" else float((np.sqrt(f) / scales).sum()) ** 2
     found = read(bins, eager=True)
     known = facts.users - 3 * facts.users_error
@@ -309,14 +312,13 @@ def _masses(users: Floats, facts: Facts) -> Floats:
 
 def _groups(centre: Floats, scales: Floats) -> list[Group]:
     """Items whose shares and scales are within a factor of two or so: what is believed of them is the same."""
-    k = len(centre)
-    f = np.maximum(centre, 0.1 / k)
+    f = floor_shares(centre)
     kinds = np.rint(np.log2(f / f.max())) * 64 + np.rint(2 * np.log2(scales / scales.max()))
+    moments = item_moments(f)
     groups = []
     for kind in np.unique(kinds):
         i = np.flatnonzero(kinds == kind)
-        moments = (float(f[i].mean()), float((f[i] ** 2).mean()), float((f[i] * np.maximum(f[i], 1 / k)).mean()))
-        groups.append(Group(i, float((scales[i] ** 2).mean()), moments))
+        groups.append(Group(i, float((scales[i] ** 2).mean()), moments[:, i].mean(axis=1), item_tilts(f)[i]))
     return groups
 
 
@@ -386,13 +388,15 @@ def _integer_radii(radii: Floats, budget: Budget, shares: Floats) -> list[int]:
     return whole
 
 
-def _combined(past: list[_Round], drift: Drift, groups: list[Group]) -> _Answer:
-    """All rounds, read with what is believed now. Their noises are independent; their biases are shared."""
+def _combined(past: list[_Round], drift: Drift, groups: list[Group], shares: Floats) -> _Answer:
+    """All rounds, read with what is believed now. Their noises are independent; their biases are shared, and go with
+    the shares of items.
+    """
     answer: _Answer | None = None
     for one in past:
-        values, noise, bias = combine_levels(one.shells, one.levels, drift.covariances(one.shells), groups, one.scales)
+        values, noise, bias, expected = combine_levels(one.shells, one.levels, drift, groups, one.scales, shares)
         if answer is None:
-            answer = _Answer(values, noise, bias)
+            answer = _Answer(values, noise, bias, expected)
             continue
         more = bias - answer.bias
         weight = np.clip((answer.noise - answer.bias * more) / (answer.noise + noise + more**2), 0.0, 1.0)
@@ -400,6 +404,7 @@ def _combined(past: list[_Round], drift: Drift, groups: list[Group]) -> _Answer:
             weight * values + (1 - weight) * answer.values,
             weight**2 * noise + (1 - weight) ** 2 * answer.noise,
             weight * bias + (1 - weight) * answer.bias,
+            weight * expected + (1 - weight) * answer.expected,
         )
     assert answer is not None
     return answer
@@ -418,15 +423,19 @@ def _estimate(
     parameters: dict[str, int | float | str] = {"branch": "rounds", "rounds": len(past)}
     if 1 < facts.row_cap < ROW_LIMIT:
         parameters["max_rows_per_user"] = facts.row_cap
-    bias = expected = answer.bias
+    bias, expected = answer.bias, answer.expected
     sampling = None
     if not past:  # nothing stood out: nothing is known
         bias = expected = np.full(k, 0.5)
         shrunk = Shrunk(answer.values, np.full(k, 1 / k), np.full(k, 1 / k**2))
     elif view is not None and view.crowd is not None:
         crowd = view.crowd
-        biases = np.maximum(answer.bias, _possible_biases(past[-1], drift, view.groups, crowd))
-        bias, expected = biases.mean(axis=0), np.median(biases, axis=0)
+        # Rounds were planned by the shares known before them; what their bias may be goes with those known now.
+        shares = project(shrunk.means)
+        now = _combined(past, drift, view.groups, shares)
+        possible, likely = _possible_biases(past[-1], drift, view.groups, crowd, shares)
+        bias = np.maximum(now.bias, possible).mean(axis=0)
+        expected = np.median(np.maximum(now.expected, likely), axis=0)
         mass = float((crowd.users * crowd.masses).sum())
         sampling = float((crowd.users * crowd.sizes**2).sum()) / mass**2 / crowd.spread
         sampling *= float((answer.values.clip(0.0) * (1 - answer.values.clip(0.0, 1.0))).sum())
@@ -440,17 +449,20 @@ def _estimate(
         sampling_variance=sampling,
         parameters=parameters,
         expected_bias=expected,
-        within=answer.bias,
+        within=(answer.bias, answer.expected),
     )
 
 
-def _possible_biases(last: _Round, drift: Drift, groups: list[Group], crowd: _Crowd) -> Floats:
-    """The bias of the last round for each of the crowds that are possible."""
+def _possible_biases(
+    last: _Round, drift: Drift, groups: list[Group], crowd: _Crowd, shares: Floats
+) -> tuple[Floats, Floats]:
+    """The bias of the last round for each of the crowds that are possible: root mean square and mean."""
     found = []
     for users, sizes, masses in crowd.possible:
         shells = Shells.of(users, sizes, masses, crowd.spread, top=float(last.shells.radii[-1]))
         ends = tuple(int(np.argmin(np.abs(np.log(shells.radii / last.shells.radii[end])))) for end in last.levels.ends)
         if len(set(ends)) == len(ends):
             levels = Levels(ends, last.levels.values, last.levels.variances)
-            found.append(combine_levels(shells, levels, drift.covariances(shells), groups, last.scales)[2])
-    return np.array(found) if found else np.zeros((1, len(last.scales)))
+            found.append(combine_levels(shells, levels, drift, groups, last.scales, shares)[2:])
+    biases = np.array(found) if found else np.zeros((1, 2, len(last.scales)))
+    return biases[:, 0], biases[:, 1]

@@ -3,9 +3,10 @@
 Clip every user's deviation at radii R_1 < R_2 < ...: what lies between two of them, over all users, is a *shell* with a
 mass D_l and a mean distribution q_l. The answer is sum_l D_l q_l / D. Rounds measure sums over neighbouring shells
 (*levels*), each with noise of its own; the outermost shells are never worth their noise. How wrong the answer is
-without them depends on how far q_l drifts with l. That is a random walk with two variances, learned from differences
-between measured levels, beside what users' own scatter explains. One covariance then gives the best linear unbiased
-estimate, its noise, its bias, and the radii that are best for the next round.
+without them depends on how far q_l drifts with l. That is a trend, which users far from the crowd share (common items
+gain or lose together), and a random walk with two variances, learned from differences between measured levels, beside
+what users' own scatter explains. One covariance then gives the best linear unbiased estimate, its noise, its bias, and
+the radii that are best for the next round.
 
 Everything here is post-processing of noisy values.
 """
@@ -23,26 +24,58 @@ import numpy.typing as npt
 
 from .tuning import TUNING
 
-__all__ = ["Drift", "Group", "Levels", "Shells", "combine_levels", "plan_levels"]
+__all__ = [
+    "Drift",
+    "Group",
+    "Levels",
+    "Shells",
+    "combine_levels",
+    "floor_shares",
+    "item_moments",
+    "item_tilts",
+    "plan_levels",
+]
 
 Floats = npt.NDArray[np.float64]
 
 VARIANCES = np.geomspace(1e-6, 1, 13)
 """Drift variances that are tried, of shells below the median of mass and above it."""
+POWERS = 1.0, 0.75, 0.5
+"""How drift goes with an item's share. The rarer an item, the fewer users hold it, and the more it may differ."""
 MEASURED = 0.95
 """One level alone must hold this part of all mass: a bias that is not measured has to be small."""
 FIRST_LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995)
 """Quantiles of users' sizes at which the lowest level may end."""
 
 
+def floor_shares(shares: Floats) -> Floats:
+    """No item is believed to be ten times rarer than the mean."""
+    floored: Floats = np.maximum(shares, 0.1 / len(shares))
+    return floored
+
+
+def item_moments(f: Floats) -> Floats:
+    """What the variances of own scatter and of drift go with, item by item: shares f, and the squares of f^power, for
+    the POWERS, divided by its sum. So drift is as large in all, over all items.
+    """
+    forms = [f**power for power in POWERS]
+    return np.stack([f, *((each / each.sum()) ** 2 for each in forms)])
+
+
+def item_tilts(f: Floats) -> Floats:
+    """f (log f - sum f log f): how fast the shares in f^(1 + t) move with t."""
+    tilts: Floats = f * (np.log(f) - float(f @ np.log(f)) / float(f.sum()))
+    return tilts
+
+
 @dataclass(frozen=True)
 class Group:
-    """Items of one scale: how many; the mean square of their scale; means of f, f^2 and f max(f, 1/k), f their
-    shares."""
+    """Items of one scale: which; the mean square of their scale; the means of their moments; their tilts."""
 
     members: npt.NDArray[np.int64]
     scale_square: float
-    moments: tuple[float, float, float]
+    moments: Floats
+    tilts: Floats
 
 
 @dataclass(frozen=True)
@@ -84,6 +117,12 @@ class Shells:
         return part
 
     @cached_property
+    def octaves(self) -> Floats:
+        """Where shells are, from the lowest on."""
+        places: Floats = np.arange(len(self.masses), dtype=np.float64) * (TUNING.step / 2)
+        return places
+
+    @cached_property
     def walks(self) -> tuple[Floats, Floats]:
         """The covariances of two random walks over shells, of variance 1 an octave: one that moves up to the median of
         mass, and one that moves beyond it.
@@ -95,15 +134,22 @@ class Shells:
 
 class Drift:
     """What is believed of the drift: a posterior over (low, high, shape), by prior and by all levels measured so far.
-
-    shape 0: the variance of an item goes with f^2; shape 1: with f max(f, 1/k).
+    low, high: its variances; shape: the place in POWERS of how they depend on items.
     """
 
     def __init__(self) -> None:
-        found = np.array(list(product(VARIANCES, VARIANCES, (0.0, 1.0))))
+        found = np.array(list(product(VARIANCES, VARIANCES, range(len(POWERS)))))
         self.low, self.high, self.shape = found[:, 0], found[:, 1], found[:, 2].astype(np.int64)
         logs = np.log(found[:, :2] / TUNING.drift) / TUNING.drift_spread
         self._log: Floats = -0.5 * (logs**2).sum(axis=1)
+        self._precision, self._score = 1 / TUNING.drift, 0.0
+
+    @property
+    def tilt(self) -> tuple[float, float]:
+        """What shares in f^(1 + t) gain in t with each octave, and its standard deviation: users far from the crowd
+        mostly hold more of what is common (if they have few items) or less of it (if they have many).
+        """
+        return self._score / self._precision, 1 / math.sqrt(self._precision)
 
     @property
     def posterior(self) -> Floats:
@@ -112,15 +158,26 @@ class Drift:
         return likely
 
     def covariances(self, shells: Shells) -> list[Floats]:
-        """The covariances of the q_l, to be multiplied by f, f^2 and f max(f, 1/k) of an item: own scatter, and the
-        mean walk of either shape.
+        """The covariances of the q_l, to be multiplied by the moments of an item: own scatter, and the mean walk of
+        each shape.
         """
         low, high = shells.walks
         walks = []
-        for shape in (0, 1):
+        for shape in range(len(POWERS)):
             weights = self.posterior * (self.shape == shape)
             walks.append(float(weights @ self.low) * low + float(weights @ self.high) * high)
         return [shells.own, *walks]
+
+    def deviations(self, shells: Shells, combination: Floats, moments: Floats) -> tuple[Floats, Floats]:
+        """The standard deviation of a combination of the q_l, for items with these moments: its root mean square over
+        the posterior, and its mean.
+        """
+        own, low, high = (max(float(combination @ one @ combination), 0.0) for one in (shells.own, *shells.walks))
+        walked = self.low * low + self.high * high
+        variances = moments[0] * own + moments[1:][self.shape] * walked[:, None]
+        root: Floats = np.sqrt(self.posterior @ variances)
+        mean: Floats = self.posterior @ np.sqrt(variances)
+        return root, mean
 
     def learn(self, shells: Shells, levels: Levels, extra: Floats, groups: Sequence[Group]) -> None:
         """Take in the differences between neighbouring levels. `extra`: variances beside the noise, as `values`."""
@@ -132,12 +189,19 @@ class Drift:
         own = mix @ shells.own @ mix.T
         low, high = (mix @ walk @ mix.T for walk in shells.walks)
         stacked = self.low[:, None, None] * low + self.high[:, None, None] * high
+        steps = contrast @ mix @ shells.octaves
+        posterior = self.posterior
+        variances = []
         for group in groups:
-            n = len(group.members)
-            away = contrast @ levels.values[:, group.members]
             noise = np.diag(levels.variances * group.scale_square + extra[:, group.members].mean(axis=1))
-            moments = np.array(group.moments[1:])[self.shape]
-            variance = contrast @ (noise + own * group.moments[0] + stacked * moments[:, None, None]) @ contrast.T
+            drift = stacked * group.moments[1:][self.shape][:, None, None]
+            variances.append(contrast @ (noise + own * group.moments[0] + drift) @ contrast.T)
+            weighed = np.linalg.solve(np.tensordot(posterior, variances[-1], 1), steps)
+            self._precision += float(weighed @ steps) * float(group.tilts @ group.tilts)
+            self._score += float(weighed @ contrast @ levels.values[:, group.members] @ group.tilts)
+        for group, variance in zip(groups, variances, strict=True):
+            n = len(group.members)
+            away = contrast @ levels.values[:, group.members] - self.tilt[0] * np.outer(steps, group.tilts)
             square = away @ away.T / n
             fit = np.trace(np.linalg.solve(variance, np.broadcast_to(square, variance.shape)), axis1=1, axis2=2)
             self._log = self._log - 0.5 * n * (np.linalg.slogdet(variance)[1] + fit)
@@ -158,18 +222,27 @@ class Levels:
 
 
 def combine_levels(
-    shells: Shells, levels: Levels, covariances: Sequence[Floats], groups: Sequence[Group], scales: Floats
-) -> tuple[Floats, Floats, Floats]:
+    shells: Shells, levels: Levels, drift: Drift, groups: Sequence[Group], scales: Floats, shares: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
     """The best linear unbiased estimate of the answer from one round's levels, the variance of its noise, and the
-    standard deviation of its bias, item by item.
+    standard deviation of its bias, item by item: its root mean square over what the drift may be, and its mean. Levels
+    are weighed by what was believed of `groups`; the bias is that of items with these `shares`.
     """
-    estimate, noise, bias = (np.zeros(len(scales)) for _ in range(3))
-    sums = _moments(shells, levels.mixing(shells), covariances)
+    estimate, noise, bias, expected = (np.zeros(len(scales)) for _ in range(4))
+    mix = levels.mixing(shells)
+    sums = _moments(shells, mix, drift.covariances(shells))
+    f = floor_shares(shares)
+    moments, tilts = item_moments(f), item_tilts(f)
+    tilt, tilt_error = drift.tilt
     for group in groups:
         i = group.members
-        weights, variance, noisy = _best(levels.variances, sums, float((scales[i] ** 2).mean()), group.moments)
-        estimate[i], noise[i], bias[i] = weights @ levels.values[:, i], noisy, math.sqrt(variance - noisy)
-    return estimate, noise, bias
+        weights, _, noise[i] = _best(levels.variances, sums, float((scales[i] ** 2).mean()), group.moments)
+        missing = shells.shares - weights @ mix
+        moved = float(missing @ shells.octaves)
+        estimate[i] = weights @ levels.values[:, i] + tilt * moved * group.tilts
+        root, mean = drift.deviations(shells, missing, moments[:, i])
+        bias[i], expected[i] = (np.hypot(each, tilt_error * moved * tilts[i]) for each in (root, mean))
+    return estimate, noise, bias, expected
 
 
 def plan_levels(
@@ -246,7 +319,7 @@ def _moments(shells: Shells, mix: Floats, covariances: Sequence[Floats]) -> _Sum
     return [(mix @ (one @ p), mix @ one @ mix.T, float(p @ one @ p)) for one in covariances]
 
 
-def _best(noise: Floats, sums: _Sums, scale_square: float, moments: Sequence[float]) -> tuple[Floats, float, float]:
+def _best(noise: Floats, sums: _Sums, scale_square: float, moments: Floats) -> tuple[Floats, float, float]:
     """Weights of levels that sum to 1, the variance of the error, and the part of it that is noise; `noise`: variances
     for scale 1.
     """

@@ -18,7 +18,6 @@ class Tuning:
         first_look, second_look: users by rows. A first look tells large crowds; a second doubles what small ones show.
         concentration_look: how many items users spread over.
         centre_look: the crowd's own distribution, roughly, where a centre could decide the choice.
-        precision: of both, as a standard deviation: what is needed for it is spent, up to the above.
         longest_look: users by rows once more before plain Laplace noise, as long as more knowledge is worth its price.
 
     Rounds.
@@ -49,7 +48,6 @@ class Tuning:
     second_look: float = 0.03
     concentration_look: float = 0.012
     centre_look: float = 0.015
-    precision: float = 0.005
     longest_look: float = 0.2
     first_rounds: tuple[float, ...] = (0.015, 0.05)
     far_centre: float = 0.1

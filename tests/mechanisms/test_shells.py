@@ -1,0 +1,63 @@
+"""What clipping does to an answer: trend, walk, and the bias that is left."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crowdgram.mechanisms.rounds import _groups
+from crowdgram.mechanisms.shells import Drift, Levels, Shells, combine_levels, floor_shares, item_tilts
+
+ITEMS = 200
+SHARES = (1 / np.arange(1, ITEMS + 1)) / (1 / np.arange(1, ITEMS + 1)).sum()
+
+
+def _shells() -> Shells:
+    sizes = np.geomspace(1, 64, 40)
+    users = np.exp(-0.5 * (np.log2(sizes / 4) / 1.5) ** 2) * 1e6
+    return Shells.of(users, sizes, np.ones(40), spread=float(ITEMS))
+
+
+def _levels(shells: Shells, tilt: float, noise: float) -> Levels:
+    """Levels of a crowd whose shares move along the tilt, by `tilt` an octave."""
+    ends = (shells.firsts[0], shells.firsts[0] + 8, shells.firsts[0] + 16)
+    bare = Levels(ends, np.zeros((3, ITEMS)), np.full(3, noise**2))
+    moved = bare.mixing(shells) @ shells.octaves * tilt
+    rng = np.random.default_rng(7)
+    values = SHARES + np.outer(moved, item_tilts(floor_shares(SHARES))) + rng.normal(0, noise, (3, ITEMS))
+    return Levels(ends, values, bare.variances)
+
+
+@pytest.mark.parametrize("tilt", [-0.15, 0.0, 0.15])
+def test_a_trend_that_items_share_is_learned_and_carried_on_to_what_is_not_measured(tilt: float) -> None:
+    shells, drift = _shells(), Drift()
+    groups = _groups(SHARES, np.ones(ITEMS))
+    levels = _levels(shells, tilt, 1e-5)
+    drift.learn(shells, levels, np.zeros((3, ITEMS)), groups)
+    found, error = drift.tilt
+    assert found == pytest.approx(tilt, abs=0.02)
+    assert error < 0.02
+    answer, _, _, _ = combine_levels(shells, levels, drift, groups, np.ones(ITEMS), SHARES)
+    truth = SHARES + float(shells.shares @ shells.octaves) * tilt * item_tilts(floor_shares(SHARES))
+    assert np.abs(answer - truth).sum() < 0.01
+
+
+def test_what_is_expected_of_the_bias_is_below_its_root_mean_square() -> None:
+    shells, drift = _shells(), Drift()
+    groups = _groups(SHARES, np.ones(ITEMS))
+    _, _, bias, expected = combine_levels(shells, _levels(shells, 0.0, 1e-3), drift, groups, np.ones(ITEMS), SHARES)
+    assert (expected < bias).all()
+    assert expected.sum() > 0.3 * bias.sum()
+
+
+def test_the_bias_of_an_item_goes_with_the_share_that_is_known_now() -> None:
+    """An item that only the last round showed was planned for as a rare one; its bias is that of a common one."""
+    shells, drift = _shells(), Drift()
+    before = np.where(np.arange(ITEMS) == 100, 1e-6, SHARES)
+    after = np.where(np.arange(ITEMS) == 100, 0.05, SHARES)
+    groups = _groups(before, np.ones(ITEMS))
+    levels = _levels(shells, 0.0, 1e-3)
+    low, high = (
+        combine_levels(shells, levels, drift, groups, np.ones(ITEMS), each)[2][100] for each in (before, after)
+    )
+    assert high > 5 * low
