@@ -42,7 +42,9 @@ def test_every_page_is_in_the_menu_once():
 
 
 def test_the_menu_is_read_whole():
-    lines = "nav:\n  - Start: README.md\n  - More:\n      - Most:\n          - Groups: docs/a.md\n\ntheme:\n  - x: y.md\n"
+    lines = (
+        "nav:\n  - Start: README.md\n  - More:\n      - Most:\n          - Groups: docs/a.md\n\ntheme:\n  - x: y.md\n"
+    )
     assert menu(lines) == ["README.md", "docs/a.md"]
 
 
@@ -151,6 +153,9 @@ def test_the_reference_has_the_library_and_the_command(site):
     for name in set(crowdgram.__all__) - {"__version__"}:
         assert any(anchor.split(".")[-1] == name for anchor in library), name
     assert {"crowdgram-release", "crowdgram-ledger-create"} <= pages[folder / "reference/command.html"].anchors
+    command = (folder / "reference/command.html").read_text(encoding="utf-8")
+    for option in ("--discovery-share", "--weight &lt;rows|users&gt;", "--measure / --no-measure"):
+        assert re.search(rf"<td><code>{re.escape(option)}[^<]*</code></td>\s*<td>\w", command), option
     text = (folder / "reference/crowdgram.html").read_text(encoding="utf-8")
     assert "<li><code>max_rows_per_user</code>: how many rows of one user count fully" in text  # not in running text
 

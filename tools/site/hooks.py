@@ -1,7 +1,7 @@
 """MkDocs hooks for `make docs`: which files are pages, formulas as MathML, and the pages of the API and the command.
 
-The site has the repository's own paths (README.md, docs/tutorial.md, bench/README.md), so that every relative link means
-on the site what it means on GitHub. A page that links to a text file of another kind gets a page of that file.
+The site has the repository's own paths (README.md, docs/tutorial.md, bench/README.md), so that every relative link
+means on the site what it means on GitHub. A page that links to a text file of another kind gets a page of that file.
 """
 
 from __future__ import annotations
@@ -124,15 +124,16 @@ def _command() -> str:
 
     from crowdgram.cli.app import app
 
-    pages = ["# The command\n"]
+    pages = ["# The command\n\nEvery command has `--help`.\n"]
 
     def describe(command: Any, name: str, parent: Any) -> None:
         context = command.context_class(command, info_name=name, parent=parent)
         usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-        pages.append(f"## {context.command_path}\n\n{command.help}\n\n```text\n{usage}\n```\n")
-        options = [(one, one.get_help_record(context)) for one in command.get_params(context)]
-        rows = [_option(*record, required=one.required) for one, record in options if record is not None]
-        pages.append("\n".join(["| option | meaning |", "|---|---|", *rows, ""]))
+        pages.append(f"## {context.command_path}\n\n{_escaped(command.help)}\n\n```text\n{usage}\n```\n")
+        records = [one.get_help_record(context) for one in command.get_params(context) if one.name != "help"]
+        rows = [f"| `{option}` | {_escaped(said)} |" for option, said in filter(None, records)]
+        if rows:
+            pages.append("\n".join(["| option | meaning |", "|---|---|", *rows, ""]))
         for inner in command.list_commands(context) if hasattr(command, "list_commands") else ():
             describe(command.get_command(context, inner), inner, context)
 
@@ -140,8 +141,6 @@ def _command() -> str:
     return "\n".join(pages)
 
 
-def _option(name: str, said: str, *, required: bool) -> str:
-    """A line of the table of a command's options."""
-    said = html.escape(said, quote=False).replace("[required]", "").strip()
-    needed = " **Required.**" if required and name.startswith("-") else ""
-    return f"| `{name}` | {said}{needed} |".replace("*", "\\*") if "*" in said else f"| `{name}` | {said}{needed} |"
+def _escaped(text: str) -> str:
+    """Text whose signs Markdown leaves as they are."""
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", " ".join(html.escape(text, quote=False).split()))
