@@ -154,8 +154,9 @@ def test_the_reference_has_the_library_and_the_command(site):
         assert any(anchor.split(".")[-1] == name for anchor in library), name
     assert {"crowdgram-release", "crowdgram-ledger-create"} <= pages[folder / "reference/command.html"].anchors
     command = (folder / "reference/command.html").read_text(encoding="utf-8")
-    for option in ("--discovery-share", "--weight &lt;rows|users&gt;", "--measure / --no-measure"):
-        assert re.search(rf"<td><code>{re.escape(option)}[^<]*</code></td>\s*<td>\w", command), option
+    for option, kind in (("--discovery-share", "float"), ("--weight", "rows|users"), ("-o, --output", "path")):
+        cell = f'<td><code class="option">{option}</code> <code>&lt;{kind}&gt;</code></td>'
+        assert re.search(rf"{re.escape(cell)}\s*<td>\w", command), option
     text = (folder / "reference/crowdgram.html").read_text(encoding="utf-8")
     assert "<li><code>max_rows_per_user</code>: how many rows of one user count fully" in text  # not in running text
 

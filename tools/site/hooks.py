@@ -131,7 +131,7 @@ def _command() -> str:
         usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
         pages.append(f"## {context.command_path}\n\n{_escaped(command.help)}\n\n```text\n{usage}\n```\n")
         records = [one.get_help_record(context) for one in command.get_params(context) if one.name != "help"]
-        rows = [f"| `{option}` | {_escaped(said)} |" for option, said in filter(None, records)]
+        rows = [f"| {_option(option)} | {_escaped(said)} |" for option, said in filter(None, records)]
         if rows:
             pages.append("\n".join(["| option | meaning |", "|---|---|", *rows, ""]))
         for inner in command.list_commands(context) if hasattr(command, "list_commands") else ():
@@ -139,6 +139,12 @@ def _command() -> str:
 
     describe(get_command(app), "crowdgram", None)
     return "\n".join(pages)
+
+
+def _option(text: str) -> str:
+    """An option and, apart from it, the kind of its value: for a list, the kind of one."""
+    name, opening, kind = text.partition(" <")
+    return f"`{name}`{{.option}}" + (f" `<{kind.replace('list[str]', 'str')}`" if opening else "")
 
 
 def _escaped(text: str) -> str:
