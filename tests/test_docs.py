@@ -133,6 +133,12 @@ def test_examples_run(path, tmp_path, monkeypatch):
     run_document(path.read_text(encoding="utf-8"), str(path))
 
 
+def test_every_how_to_page_has_an_example():
+    pages = [path for path in DOCUMENTS if path.parent.name == "how-to" and path.name != "README.md"]
+    assert len(pages) > 10
+    assert set(pages) <= set(WITH_EXAMPLES)
+
+
 def test_there_are_examples():
     found = [block for path in DOCUMENTS for block in blocks(path.read_text(encoding="utf-8"))]
     assert sum(block.language == "python" for block in found) >= 10

@@ -30,7 +30,7 @@ MADE = re.compile(r"reference/[a-z]+\.md|LICENSE\.md|examples/first_release\.md"
 def menu(text):
     """The paths that a configuration's menu names."""
     nav = re.search(r"^nav:\n(.*?)^\S", text, re.MULTILINE | re.DOTALL)[1]
-    return re.findall(r"^ +- [^:]+: (\S+)$", nav, re.MULTILINE)
+    return re.findall(r"^ +- [^:]+: (\S+)(?: #.*)?$", nav, re.MULTILINE)
 
 
 def test_every_page_is_in_the_menu_once():
