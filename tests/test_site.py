@@ -21,20 +21,20 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 PAGES = {
     path.relative_to(ROOT).as_posix()
-    for pattern in ("README.md", "CHANGELOG.md", "bench/README.md", "docs/**/*.md")
+    for pattern in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "docs/**/*.md")
     for path in ROOT.glob(pattern)
 }
 MADE = re.compile(r"reference/[a-z]+\.md|LICENSE\.md|examples/first_release\.md")
 
 
 def menu(text):
-    """The paths that a configuration's menu names; those of parts of pages with their anchors."""
+    """The paths that a configuration's menu names."""
     nav = re.search(r"^nav:\n(.*?)^\S", text, re.MULTILINE | re.DOTALL)[1]
-    return re.findall(r"^ +- [^:]+: (\S+)$", nav, re.MULTILINE)
+    return re.findall(r"^ +- [^:]+: (\S+)(?: #.*)?$", nav, re.MULTILINE)
 
 
 def test_every_page_is_in_the_menu_once():
-    named = [path for path in menu((ROOT / "mkdocs.yml").read_text()) if "#" not in path]
+    named = menu((ROOT / "mkdocs.yml").read_text())
     assert len(set(named)) == len(named)
     written = {path for path in named if not MADE.fullmatch(path)}
     assert written == PAGES
@@ -42,8 +42,10 @@ def test_every_page_is_in_the_menu_once():
 
 
 def test_the_menu_is_read_whole():
-    lines = "nav:\n  - Start: README.md\n  - More:\n      - Groups: docs/using.md#groups\n\ntheme:\n  - x: y.md\n"
-    assert menu(lines) == ["README.md", "docs/using.md#groups"]
+    lines = (
+        "nav:\n  - Start: README.md\n  - More:\n      - Most:\n          - Groups: docs/a.md\n\ntheme:\n  - x: y.md\n"
+    )
+    assert menu(lines) == ["README.md", "docs/a.md"]
 
 
 class Links(HTMLParser):
@@ -89,13 +91,13 @@ def test_the_makefile_builds_it_so():
 
 
 def test_a_lost_link_fails_the_build(tmp_path):
-    for name in ("mkdocs.yml", "README.md", "CHANGELOG.md", "LICENSE"):
+    for name in ("mkdocs.yml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / name)
     for name in ("docs", "bench", "examples", "tools"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("data", "__pycache__"))
     (tmp_path / "src").symlink_to(ROOT / "src")
     with open(tmp_path / "docs" / "audit.md", "a", encoding="utf-8") as file:
-        file.write("\n[lost](none.md), [lost too](using.md#none)\n")
+        file.write("\n[lost](none.md), [lost too](tutorial.md#none)\n")
     done = build(tmp_path, tmp_path / "site")
     assert done.returncode == 1
     assert "none.md" in done.stderr
@@ -151,6 +153,10 @@ def test_the_reference_has_the_library_and_the_command(site):
     for name in set(crowdgram.__all__) - {"__version__"}:
         assert any(anchor.split(".")[-1] == name for anchor in library), name
     assert {"crowdgram-release", "crowdgram-ledger-create"} <= pages[folder / "reference/command.html"].anchors
+    command = (folder / "reference/command.html").read_text(encoding="utf-8")
+    for option, kind in (("--discovery-share", "float"), ("--weight", "rows|users"), ("-o, --output", "path")):
+        cell = f'<td><code class="option">{option}</code> <code>&lt;{kind}&gt;</code></td>'
+        assert re.search(rf"{re.escape(cell)}\s*<td>\w", command), option
     text = (folder / "reference/crowdgram.html").read_text(encoding="utf-8")
     assert "<li><code>max_rows_per_user</code>: how many rows of one user count fully" in text  # not in running text
 

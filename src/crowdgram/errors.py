@@ -17,7 +17,7 @@ figure that depends on the private table.
     └── PrivacyViolation (RuntimeError)    the recorded events exceed the promise: a bug, nothing is returned
 
     AccuracyWarning (UserWarning)          too little to say, or a bound on the error does not apply; privacy holds
-    PrivacyWarning (UserWarning)           what is asked for promises little
+    PrivacyWarning (UserWarning)           the requested guarantee is weak
 """
 
 from __future__ import annotations
@@ -97,4 +97,4 @@ class AccuracyWarning(UserWarning):
 
 
 class PrivacyWarning(UserWarning):
-    """What is asked for promises little. Depends on public arguments only."""
+    """The requested guarantee is weak. Depends on public arguments only."""

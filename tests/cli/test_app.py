@@ -368,7 +368,7 @@ def test_the_help_names_the_default_share():
     from crowdgram.mechanisms import DEFAULT_SHARE
 
     shown = " ".join(run("release", "--help").stdout.split())
-    assert f"buys the items. [default: {DEFAULT_SHARE:g}]" in shown
+    assert f"discovers the items. [default: {DEFAULT_SHARE:g}]" in shown
 
 
 def test_a_symbolic_link_to_the_table_is_the_table(folder, no_rows_read):

@@ -1,7 +1,7 @@
 """MkDocs hooks for `make docs`: which files are pages, formulas as MathML, and the pages of the API and the command.
 
-The site has the repository's own paths (README.md, docs/using.md, bench/README.md), so that every relative link means
-on the site what it means on GitHub. A page that links to a text file of another kind gets a page of that file.
+The site has the repository's own paths (README.md, docs/tutorial.md, bench/README.md), so that every relative link
+means on the site what it means on GitHub. A page that links to a text file of another kind gets a page of that file.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from latex2mathml.exceptions import NumeratorNotFoundError
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.nav import Link, Navigation, Section
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "CHANGELOG.md", "bench/README.md", "docs/**/*.md")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "docs/**/*.md")
 PICTURES = ("docs/images/*.png",)
 SHOWN_AS_TEXT = {"LICENSE": "Licence", "examples/first_release.py": "A first release"}
 ASSETS = ("iframe-worker.js", "site.css")
@@ -59,24 +58,6 @@ def made_pages() -> dict[str, str]:
     shown = {_page_of(name): _as_text(name, title) for name, title in SHOWN_AS_TEXT.items()}
     packages = {f"reference/{name}.md": _package(name, title) for name, title in PACKAGES.items()}
     return {**shown, "reference/crowdgram.md": _library(), **packages, "reference/command.md": _command()}
-
-
-def on_nav(nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:  # noqa: ARG001
-    """Turn `docs/using.md#groups` into a link to a part of a page, and refuse every other path that is no page."""
-
-    def walk(items: list[Any]) -> None:
-        for item in items:
-            if isinstance(item, Section):
-                walk(item.children)
-            elif isinstance(item, Link):
-                path, _, anchor = item.url.partition("#")
-                file = files.get_file_from_path(path)
-                if file is None or not anchor:
-                    raise PluginError(f"mkdocs.yml: nav names {item.url!r}, which is no page.")
-                item.url = f"{file.url}#{anchor}"
-
-    walk(nav.items)
-    return nav
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
@@ -138,18 +119,34 @@ def _package(name: str, title: str) -> str:
 
 
 def _command() -> str:
-    """What `--help` says, command by command."""
+    """Every command of the app, with its arguments and options as `--help` has them."""
     from typer.main import get_command
 
     from crowdgram.cli.app import app
 
-    pages = ["# The command\n"]
+    pages = ["# The command\n\nEvery command has `--help`.\n"]
 
     def describe(command: Any, name: str, parent: Any) -> None:
-        context = command.context_class(command, info_name=name, parent=parent, terminal_width=84)
-        pages.append(f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n")
+        context = command.context_class(command, info_name=name, parent=parent)
+        usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+        pages.append(f"## {context.command_path}\n\n{_escaped(command.help)}\n\n```text\n{usage}\n```\n")
+        records = [one.get_help_record(context) for one in command.get_params(context) if one.name != "help"]
+        rows = [f"| {_option(option)} | {_escaped(said)} |" for option, said in filter(None, records)]
+        if rows:
+            pages.append("\n".join(["| option | meaning |", "|---|---|", *rows, ""]))
         for inner in command.list_commands(context) if hasattr(command, "list_commands") else ():
             describe(command.get_command(context, inner), inner, context)
 
     describe(get_command(app), "crowdgram", None)
     return "\n".join(pages)
+
+
+def _option(text: str) -> str:
+    """An option and, apart from it, the kind of its value: for a list, the kind of one."""
+    name, opening, kind = text.partition(" <")
+    return f"`{name}`{{.option}}" + (f" `<{kind.replace('list[str]', 'str')}`" if opening else "")
+
+
+def _escaped(text: str) -> str:
+    """Text whose signs Markdown leaves as they are."""
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", " ".join(html.escape(text, quote=False).split()))

@@ -163,18 +163,22 @@ def release(
         ),
     ],
     epsilon: Annotated[
-        float, typer.Option(help="Privacy budget: e^epsilon bounds what anyone can learn.", show_default=False)
+        float,
+        typer.Option(
+            help="Privacy budget: one user changes the probability of any outcome by a factor of at most e^epsilon.",
+            show_default=False,
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to save the release (JSON).", show_default=False)
     ],
-    delta: Annotated[float, typer.Option(help="Chance that the bound may fail; 0 for pure privacy.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="Chance that the bound of epsilon fails; 0 for pure privacy.")] = 0.0,
     domain: Annotated[
         list[str] | None,
         typer.Option(
             help="The public items: a file with one a line, or a CSV, Parquet or JSON file. "
             "For several item columns, a file with all of them, or COLUMN=FILE for each. [default: discover, which "
-            "finds those that enough users have, for part of the budget]",
+            "finds the items that enough users have, for part of the budget]",
             show_default=False,
         ),
     ] = None,
@@ -182,11 +186,13 @@ def release(
         str | None, typer.Option(help="Column of the domain file. [default: like --item, or the only one]")
     ] = None,
     discovery_share: Annotated[
-        float | None, typer.Option(help="Part of the budget that buys the items. [default: 0.3]")
+        float | None, typer.Option(help="Part of the budget that discovers the items. [default: 0.3]")
     ] = None,
     other: Annotated[
         str | None,
-        typer.Option(help="Name of the item for all rows outside the domain. [default: other, where items are found]"),
+        typer.Option(
+            help="Name of the item for all rows outside the domain. [default: other, if items are discovered]"
+        ),
     ] = None,
     table: Annotated[str | None, typer.Option(help="Table of a database.")] = None,
     query: Annotated[
@@ -221,7 +227,8 @@ def release(
         ),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="Rounds of the adaptive estimate. [default: as many as promise to pay]")
+        int | None,
+        typer.Option(help="Rounds of the adaptive estimate. [default: rounds go on while the predicted error falls]"),
     ] = None,
     constants: Annotated[
         ConstantsChoice | None,
