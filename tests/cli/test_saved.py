@@ -17,7 +17,7 @@ import crowdgram
 from crowdgram import GroupedRelease, Other
 from crowdgram.cli.app import app
 
-from ..releases.test_parts import made
+from ..results.test_marginals import made
 
 
 def run(*arguments):
@@ -147,7 +147,7 @@ def test_what_fails_on_a_saved_release_is_shown(folder, monkeypatch):
     def broken(*_):
         raise ValueError("of public content")
 
-    monkeypatch.setattr("crowdgram.releases.load", broken)
+    monkeypatch.setattr("crowdgram.export.load", broken)
     result = run("compare", "one.json", "two.json")
     assert result.exit_code == 1
     assert "unexpected ValueError: of public content." in words(result.stderr)

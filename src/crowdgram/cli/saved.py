@@ -37,24 +37,25 @@ def compare(
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
 ) -> None:
     """Show how far two saved releases, or the groups of one, are from each other. Costs no privacy."""
-    from .. import releases
+    from ..export import load
+    from ..results import GroupedRelease, Release
 
     console = Console()
-    one = releases.load(first)
+    one = load(first)
     if second is not None:
-        two = releases.load(second)
+        two = load(second)
         names = _file_names(first, second)
-        if isinstance(one, releases.Release) and isinstance(two, releases.Release):
+        if isinstance(one, Release) and isinstance(two, Release):
             _show_pair(console, one, two, names, kind.value, top)
-        elif isinstance(one, releases.GroupedRelease) and isinstance(two, releases.GroupedRelease):
+        elif isinstance(one, GroupedRelease) and isinstance(two, GroupedRelease):
             _show_group_by_group(console, one, two, names, kind.value, top)
         else:
-            by, plain = (first, second) if isinstance(one, releases.GroupedRelease) else (second, first)
+            by, plain = (first, second) if isinstance(one, GroupedRelease) else (second, first)
             raise InvalidArgument(
                 f"{str(by)!r} is a release by groups and {str(plain)!r} is not. Give two of one sort, or one by groups."
             )
         return
-    if isinstance(one, releases.Release) or len(one) < 2:
+    if isinstance(one, Release) or len(one) < 2:
         raise InvalidArgument(f"{str(first)!r} has no groups to compare. Give a second release.")
     found = one.distances(kind.value)
     _show_distances(console, (one.by, ""), found, kind.value, one)
@@ -77,14 +78,11 @@ def export(
     ] = None,
 ) -> None:
     """Write a saved release as CSV, Parquet or JSON, with items put together if wanted. Costs no privacy."""
-    from .. import releases
+    from ..export import load, save, write_csv, write_parquet
+    from ..results import Release
     from .display import printable, say
 
-    writers: dict[str, Callable[[Any, Path], None]] = {
-        ".csv": releases.write_csv,
-        ".parquet": releases.write_parquet,
-        ".json": releases.save,
-    }
+    writers: dict[str, Callable[[Any, Path], None]] = {".csv": write_csv, ".parquet": write_parquet, ".json": save}
     suffix = output.suffix.lower()
     if suffix not in writers:
         raise InvalidArgument(f"--output {str(output)!r}: its name must end in .csv, .parquet or .json.")
@@ -92,9 +90,9 @@ def export(
         raise InvalidArgument(f"--output {str(output)!r} would overwrite an input. Give another name.")
     if other is not None and merge is None:
         raise InvalidArgument(f"--other {other!r} is for what --merge does not list. Give --merge too.")
-    loaded = releases.load(path)
+    loaded = load(path)
     if merge is not None:
-        joint = loaded if isinstance(loaded, releases.Release) else loaded.joint
+        joint = loaded if isinstance(loaded, Release) else loaded.joint
         own = 1 if joint is loaded else 2
         if len(joint.item_columns) > own:
             raise InvalidArgument("--merge is for a release of one item column. In Python, merged() takes any.")
@@ -112,12 +110,12 @@ def report(
     ] = None,
 ) -> None:
     """Write a saved release as a page to read in a browser: one file that loads nothing. Costs no privacy."""
-    from .. import releases
+    from ..export import load
     from .display import printable, say
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise InvalidArgument(f"--output {str(output)!r}: its name must end in .html.")
-    releases.load(path).to_html(output, title=title)
+    load(path).to_html(output, title=title)
     say(Console(), f"Wrote {printable(str(output))}.")
 
 
@@ -126,7 +124,7 @@ SAVED_COMMANDS = (compare, export, report)
 
 def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: str, grouped: Any) -> None:
     """A line for each distance; `found` has the group, or the groups, that each is of."""
-    from ..releases.about import number
+    from ..present.wording import number
     from .display import printable, say
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -148,7 +146,7 @@ def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: st
 
 def _show_group_by_group(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:
     """Two releases by groups: how far each group that both have moved, and then the one that moved most."""
-    from ..releases.grouped import by_distance
+    from ..results.grouped import by_distance
     from .display import printable, say
 
     common = [group for group in one if group in two]
@@ -182,7 +180,7 @@ def _file_names(first: Path, second: Path) -> tuple[str, str]:
 
 def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:
     """The distance of two releases and the items that differ most."""
-    from ..releases.analysis import folded
+    from ..inference.distances import folded
     from .display import printable, say
 
     distance = one.distance(two, kind)
@@ -217,7 +215,7 @@ def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kin
 
 def _mapping(path: Path, items: Iterable[Any]) -> dict[Any, str]:
     """The mapping of a CSV file, its items looked up among those of the release by their text."""
-    from ..releases import Other
+    from ..results import Other
 
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:

@@ -26,13 +26,13 @@ from ..mechanisms import (
     reserve_pilot,
 )
 from ..paper import PAPER_MECHANISMS, check_paper
+from ..present.wording import warn_of_too_little
 from ..privacy import Adjacency, Guarantee, Spending, check_sampler
-from .about import warn_of_too_little
+from ..results.grouped import GroupedRelease
+from ..results.marginals import widened
+from ..results.release import OWN_SUM, Release
 from .budgets import LedgerLike, charged, opened, stored
-from .grouped import GroupedRelease
 from .items import found_domain, missing_lists, named_items, public_domain, read_lists, sought_rows
-from .parts import widened
-from .release import OWN_SUM, Release
 from .seal import sealed_then
 
 __all__ = ["release"]

@@ -9,11 +9,11 @@ import warnings
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ..errors import AccuracyWarning
-from .grouped import GroupedRelease
-from .release import Other, Release
+from ..results.grouped import GroupedRelease
+from ..results.release import Other, Release
 
 if TYPE_CHECKING:
-    from .release import Quantity
+    from ..results.release import Quantity
 
 __all__ = [
     "INNER_PARAMETERS",

@@ -12,11 +12,11 @@ import pytest
 import crowdgram
 from crowdgram import GroupedRelease, Other
 from crowdgram.errors import InvalidArgument, UnwritableTarget
-from crowdgram.releases.draw import common_items, largest_groups
-from crowdgram.releases.markup import bar, digits, scale
-from crowdgram.releases.report import page
+from crowdgram.present.markup import bar, digits, scale
+from crowdgram.present.plots import common_items, largest_groups
+from crowdgram.present.report import page
 
-from .test_parts import made
+from ..results.test_marginals import made
 
 OTHER = Other("other")
 

@@ -42,9 +42,9 @@ import numpy.typing as npt
 from ..errors import InvalidArgument
 from ..mechanisms import expected
 from ..privacy import LaplaceEvent
-from .covariance import MEAN_ABSOLUTE, Measured, noise_quantile
-from .parts import summed
-from .release import Difference, Item, Other, Quantity, Release
+from ..results.covariance import MEAN_ABSOLUTE, Measured, noise_quantile
+from ..results.marginals import summed
+from ..results.release import Difference, Item, Other, Quantity, Release
 
 __all__ = ["Kind", "Of", "differences", "distance", "entropy", "folded"]
 

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .release import ItemEstimate, Other, Release
-from .text import printable
+from ..escaping import printable
+from ..results.release import ItemEstimate, Other, Release
 
 __all__ = [
     "STYLE",

@@ -14,13 +14,13 @@ from itertools import combinations
 from typing import Any
 
 from ..errors import InvalidArgument
+from ..export.json_file import write_whole
 from ..privacy import event_to_dict
-from .about import number, sentences, too_little
-from .draw import common_items, is_other, largest_groups
-from .files import write_whole
-from .grouped import GroupedRelease, by_distance
+from ..results.grouped import GroupedRelease, by_distance
+from ..results.release import ItemEstimate, Quantity, Release, Value
 from .markup import STYLE, bar, cells, digits, escaped, heads, items_table, line, name, ranked, scale, wide
-from .release import ItemEstimate, Quantity, Release, Value
+from .plots import common_items, is_other, largest_groups
+from .wording import number, sentences, too_little
 
 __all__ = ["page", "write_html"]
 

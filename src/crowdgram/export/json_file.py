@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource, UnwritableTarget
+from ..escaping import guarded_cell
 from ..mechanisms.estimate import Divisor
 from ..privacy import Guarantee, check, event_from_dict, event_to_dict
 from ..privacy.guarantee import MAX_EPSILON
-from .grouped import GroupedRelease
-from .release import OWN_SUM, Item, Other, Release
-from .text import guarded_cell
+from ..results.grouped import GroupedRelease
+from ..results.release import OWN_SUM, Item, Other, Release
 
 __all__ = [
     "SCHEMA_VERSION",
     "load",
+    "load_joint",
     "parse",
     "save",
     "to_document",
@@ -186,6 +187,12 @@ def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
     except ValueError:
         raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
     return parse(text, where)
+
+
+def load_joint(path: str | os.PathLike[str]) -> Release:
+    """Read a release; of a grouped one, the joint release."""
+    loaded = load(path)
+    return loaded.joint if isinstance(loaded, GroupedRelease) else loaded
 
 
 def parse(text: str, where: str) -> Release | GroupedRelease:

@@ -18,8 +18,8 @@ from crowdgram import GroupedRelease, Release
 from crowdgram.errors import AccuracyWarning
 from crowdgram.mechanisms.estimate import Divisor, from_noisy_sums
 from crowdgram.privacy import Guarantee, LaplaceEvent
-from crowdgram.releases.covariance import Measured
-from crowdgram.releases.parts import widened
+from crowdgram.results.covariance import Measured
+from crowdgram.results.marginals import widened
 
 from ..thorough import combined
 

@@ -11,7 +11,7 @@ import pytest
 
 from crowdgram.errors import MissingDependency
 from crowdgram.privacy import Guarantee, LaplaceEvent
-from crowdgram.releases import Release
+from crowdgram.results import Release
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -12,10 +12,11 @@ import pytest
 
 import crowdgram
 from crowdgram.errors import UnreadableSource, UnwritableTarget
+from crowdgram.export import json_file, load, write_whole
 from crowdgram.mechanisms.estimate import Divisor
 from crowdgram.privacy import GaussianEvent, Guarantee, LaplaceEvent
-from crowdgram.releases import Release, files, load, write_whole
-from crowdgram.releases.covariance import Measured
+from crowdgram.results import Release
+from crowdgram.results.covariance import Measured
 
 
 def made(items=("b", "a", "ü\n$"), events=None):
@@ -83,7 +84,7 @@ def test_top_level_keys(tmp_path):
     assert [event["kind"] for event in document["events"]] == ["laplace", "gaussian"]
     assert document["mechanism"] == "gaussian"
     assert document["weight"] == "rows"
-    assert document["schema_version"] == files.SCHEMA_VERSION
+    assert document["schema_version"] == json_file.SCHEMA_VERSION
 
 
 def test_a_real_release_round_trips(tmp_path):
@@ -110,7 +111,7 @@ def crowdgram_table():
 
 
 def saved(tmp_path, **changes):
-    document = files.to_document(made())
+    document = json_file.to_document(made())
     for key, value in changes.items():
         if value is DELETED:
             del document[key]
@@ -137,7 +138,7 @@ def test_another_schema(tmp_path, schema):
 
 
 def test_a_newer_version(tmp_path):
-    refused(saved(tmp_path, schema_version=files.SCHEMA_VERSION + 1), "newer Crowdgram")
+    refused(saved(tmp_path, schema_version=json_file.SCHEMA_VERSION + 1), "newer Crowdgram")
 
 
 @pytest.mark.parametrize("version", [0, None, "1", DELETED])

@@ -7,7 +7,7 @@ import math
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidArgument, MissingDependency, UnknownItem
+from ..escaping import printable
 from ..mechanisms.estimate import TOO_LITTLE, Divisor
 from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
-from .text import printable
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -172,9 +172,10 @@ class Release:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Release):
             return NotImplemented
-        from .files import to_document
-
-        return to_document(self) == to_document(other)
+        pairs = [(getattr(self, one.name), getattr(other, one.name)) for one in fields(self)]
+        return _types(self.items) == _types(other.items) and all(
+            np.array_equal(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else a == b for a, b in pairs
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -231,7 +232,7 @@ class Release:
         """The share of all that belongs to items which are not listed: what a search for items has missed. None where
         there is no item for them. With groups, the items for all others of every group are counted together.
         """
-        from .parts import summed
+        from .marginals import summed
 
         unlisted = self._unlisted
         if not unlisted.any():
@@ -244,7 +245,7 @@ class Release:
 
     def about_items(self) -> str | None:
         """Where the items come from, in plain words; None for a public domain that is all."""
-        from .about import items
+        from ..present.wording import items
 
         return items(self)
 
@@ -293,7 +294,7 @@ class Release:
 
     def marginal(self, *columns: str) -> Release:
         """The distribution over some of the item columns, with errors of its own. Costs no privacy."""
-        from .parts import marginal
+        from .marginals import marginal
 
         return marginal(self, columns)
 
@@ -304,7 +305,7 @@ class Release:
 
         Without `columns`: over all columns that are not fixed. `given`: for columns whose names are no Python names.
         """
-        from .parts import conditional
+        from .marginals import conditional
 
         return conditional(self, columns, {**(given or {}), **fixed})
 
@@ -324,7 +325,7 @@ class Release:
         as it is, or becomes part of the item called `other`, if that is given; so does what becomes None. column: the
         name of the new item column. An `Other` stays one.
         """
-        from .merging import merged
+        from .merge import merged
 
         return merged(self, mapping, other, column)
 
@@ -334,7 +335,7 @@ class Release:
         An item "other" counts as one item. Where much of the mass is in items that are lost in noise, the interval is
         wide: they may share it evenly or not.
         """
-        from .analysis import entropy
+        from ..inference.distances import entropy
 
         return entropy(self, base, of)
 
@@ -353,7 +354,7 @@ class Release:
         for two releases, for parts of them, and for two groups of one release. of: "population" allows for sampling
         too, for two tables of different users.
         """
-        from .analysis import distance
+        from ..inference.distances import distance
 
         return distance(self, other, kind, of)
 
@@ -365,7 +366,7 @@ class Release:
         Items are matched as by `distance`. Each interval holds at level `confidence` by itself: of many items that do
         not differ, some will seem to.
         """
-        from .analysis import differences
+        from ..inference.distances import differences
 
         return differences(self, other, n, of)
 
@@ -407,19 +408,19 @@ class Release:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release as JSON, whole or not at all."""
-        from .files import save
+        from ..export.json_file import save
 
         save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the table of `to_arrow` as CSV, whole or not at all."""
-        from .files import write_csv
+        from ..export.json_file import write_csv
 
         write_csv(self, path)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table of `to_arrow` as Parquet, whole or not at all."""
-        from .files import write_parquet
+        from ..export.json_file import write_parquet
 
         write_parquet(self, path)
 
@@ -428,23 +429,22 @@ class Release:
 
         It is one file that loads nothing. It draws the most probable items, and says of how many.
         """
-        from .report import write_html
+        from ..present.report import write_html
 
         write_html(self, path, title)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Release:
         """Read a release that `save` wrote; of a grouped one, the joint release."""
-        from .files import load
+        from ..export.json_file import load_joint
 
-        loaded = load(path)
-        return loaded if isinstance(loaded, Release) else loaded.joint
+        return load_joint(path)
 
     def plot(
         self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes | None = None
     ) -> matplotlib.axes.Axes:
         """Draw the n most probable items with their intervals; `truth` adds public values to compare with."""
-        from .draw import plot
+        from ..present.plots import plot
 
         return plot(self, n, truth, ax)
 
@@ -456,7 +456,7 @@ class Release:
         )
 
     def _repr_html_(self) -> str:
-        from .draw import in_a_notebook
+        from ..present.plots import in_a_notebook
 
         return in_a_notebook(self)
 
@@ -545,6 +545,11 @@ def pandas_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
 def _column(values: Sequence[Value]) -> list[Any]:
     texts = all(isinstance(value, (str, Other)) for value in values)
     return [(value.name if texts else None) if isinstance(value, Other) else plain(value) for value in values]
+
+
+def _types(items: tuple[Item, ...]) -> list[list[type]]:
+    """The types of all values: True and 1 are equal, but not the same item."""
+    return [[type(value) for value in _values(item)] for item in items]
 
 
 def _values(item: Any) -> tuple[Any, ...]:

@@ -17,8 +17,8 @@ import pytest
 import crowdgram
 from crowdgram import GroupedRelease, Release
 from crowdgram.errors import InvalidArgument, InvalidDomain
+from crowdgram.export import json_file
 from crowdgram.privacy import GaussianEvent, Guarantee
-from crowdgram.releases import files
 
 COUNTRIES, PAGES, HOURS = ("DE", "FR", "IT"), tuple("abcd"), (0, 1)
 
@@ -376,7 +376,7 @@ def test_a_date_release_end_to_end(tmp_path):
 def test_a_file_of_version_one_is_read(tmp_path):
     import json
 
-    document = files.to_document(made(np.array([0.25, 0.75]), np.full(2, 0.1), ["a", "b"], ["item"]))
+    document = json_file.to_document(made(np.array([0.25, 0.75]), np.full(2, 0.1), ["a", "b"], ["item"]))
     for later in ("item_columns", "item_kinds", "measured", "other_errors", "grouped"):
         document.pop(later, None)
     (tmp_path / "r.json").write_text(json.dumps({**document, "schema_version": 1}))

@@ -21,11 +21,11 @@ import pytest
 import crowdgram
 from crowdgram import GroupedRelease, Other, Quantity, Release
 from crowdgram.errors import InvalidArgument, UnwritableTarget
+from crowdgram.inference.distances import _least_even, _most_even, folded
 from crowdgram.privacy import LaplaceEvent
-from crowdgram.releases.analysis import _least_even, _most_even, folded
 from crowdgram.synth import Visits
 
-from .test_parts import made
+from ..results.test_marginals import made
 
 
 def zipf(k, exponent=1.0):

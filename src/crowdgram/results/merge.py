@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidArgument
-from .parts import summed
+from .marginals import summed
 from .release import Item, Other
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import InvalidArgument, UnknownItem
 from ..privacy import Event, Guarantee
-from .parts import within
+from .marginals import within
 from .release import Other, Quantity, Release, Value, optional_library, pandas_frame
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class GroupedRelease(Mapping[Value, Release]):
 
         What becomes None, or is left out where `other` is given, is part of each group's own "other".
         """
-        from .merging import merged_in_groups
+        from .merge import merged_in_groups
 
         return GroupedRelease(merged_in_groups(self.joint, mapping, other, column))
 
@@ -165,19 +165,19 @@ class GroupedRelease(Mapping[Value, Release]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release as JSON, whole or not at all."""
-        from .files import save
+        from ..export.json_file import save
 
         save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the table of `to_arrow` as CSV, whole or not at all."""
-        from .files import write_csv
+        from ..export.json_file import write_csv
 
         write_csv(self, path)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table of `to_arrow` as Parquet, whole or not at all."""
-        from .files import write_parquet
+        from ..export.json_file import write_parquet
 
         write_parquet(self, path)
 
@@ -186,7 +186,7 @@ class GroupedRelease(Mapping[Value, Release]):
 
         It is one file that loads nothing. It draws the most probable items of the largest groups, and says of how many.
         """
-        from .report import write_html
+        from ..present.report import write_html
 
         write_html(self, path, title)
 
@@ -196,12 +196,12 @@ class GroupedRelease(Mapping[Value, Release]):
         The items are those with the largest mean probability over the groups that are drawn. groups: which to draw;
         without it the 12 largest.
         """
-        from .draw import plot_groups
+        from ..present.plots import plot_groups
 
         return plot_groups(self, n, groups)
 
     def _repr_html_(self) -> str:
-        from .draw import groups_in_a_notebook
+        from ..present.plots import groups_in_a_notebook
 
         return groups_in_a_notebook(self)
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument, MissingDependency
-from .release import Item, Other, Release, Value, label
-from .text import printable
+from ..escaping import printable
+from ..results.release import Item, Other, Release, Value, label
 
 if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-    from .grouped import GroupedRelease
+    from ..results.grouped import GroupedRelease
 
 __all__ = ["common_items", "groups_in_a_notebook", "in_a_notebook", "is_other", "largest_groups", "plot", "plot_groups"]
 
@@ -180,7 +180,7 @@ def in_a_notebook(release: Release) -> str:
 
 def _told(release: Release | GroupedRelease) -> str:
     """What is to be said of the figures; first of all, that there is too little to say."""
-    from .about import sentences, too_little
+    from .wording import sentences, too_little
 
     little = too_little(release)
     warned = "" if little is None else f"<p><b>{html.escape(printable(little[0].upper() + little[1:]))}</b></p>"
