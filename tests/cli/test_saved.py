@@ -220,7 +220,7 @@ def test_export_merged(folder):
         (["compare", "one.json"], "has no groups"),
         (["compare", "one.json", "groups.json"], "'groups.json' is a release by groups and 'one.json' is not"),
         (["compare", "groups.json", "one.json"], "'groups.json' is a release by groups and 'one.json' is not"),
-        (["compare", "one.json", "pairs.json"], "different items"),
+        (["compare", "one.json", "pairs.json"], "items: both releases need"),
         (["compare", "groups.json", "by-day.json"], "by 'country' and 'by-day.json' by 'day'"),
         (["compare", "groups.json", "elsewhere.json"], "no group in common"),
         (["export", "one.json", "-o", "out.csv", "--merge", "headless.csv"], "first line names the item 'a'"),

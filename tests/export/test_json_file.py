@@ -71,7 +71,7 @@ def test_a_guarantee_that_its_events_do_not_keep_is_refused(tmp_path, change):
 
 @pytest.mark.parametrize("write", [Release.save, Release.to_csv, Release.to_parquet, Release.to_html])
 def test_an_empty_path(write):
-    with pytest.raises(UnwritableTarget, match="needs the name of a file"):
+    with pytest.raises(UnwritableTarget, match="needs to be the name of a file"):
         write(made(), "")
 
 

@@ -21,7 +21,8 @@ import pytest
 import crowdgram
 from crowdgram import GroupedRelease, Other, Quantity, Release
 from crowdgram.errors import InvalidArgument, UnwritableTarget
-from crowdgram.inference.distances import _least_even, _most_even, folded
+from crowdgram.inference.alignment import unmatched_shares
+from crowdgram.inference.entropy import _least_even, _most_even
 from crowdgram.privacy import LaplaceEvent
 from crowdgram.synth import Visits
 
@@ -213,8 +214,8 @@ def test_items_that_one_release_lists_are_others_in_the_other():
         "b": pytest.approx(-0.2),
         Other("other"): pytest.approx(0, abs=1e-9),
     }
-    assert folded(one, two) == (pytest.approx(0.2), pytest.approx(0.1))
-    assert folded(one, one) == (0.0, 0.0)
+    assert unmatched_shares(one, two) == (pytest.approx(0.2), pytest.approx(0.1))
+    assert unmatched_shares(one, one) == (0.0, 0.0)
 
 
 OTHERS = ["a", "b", Other("other")]
@@ -223,10 +224,10 @@ OTHERS = ["a", "b", Other("other")]
 @pytest.mark.parametrize(
     ("items", "columns", "words"),
     [
-        (["x", "y", Other("other")], ("item",), "different items: none is in both"),
-        ([1, 2, Other("other")], ("item",), r"different items: of item \(str\) in one, of item \(int\) in the other"),
-        ([("a", "x"), ("b", "x"), (Other("other"),) * 2], ("item", "page"), r"different items: .*page \(str\)"),
-        ([Other("other")], ("item",), "different items: none is in both"),
+        (["x", "y", Other("other")], ("item",), "an item in common"),
+        ([1, 2, Other("other")], ("item",), r"One is over item \(str\), the other over item \(int\)"),
+        ([("a", "x"), ("b", "x"), (Other("other"),) * 2], ("item", "page"), r"same columns, .*page \(str\)"),
+        ([Other("other")], ("item",), "an item in common"),
     ],
 )
 def test_releases_without_an_item_in_common_cannot_be_compared(items, columns, words):
@@ -236,7 +237,7 @@ def test_releases_without_an_item_in_common_cannot_be_compared(items, columns, w
     with pytest.raises(InvalidArgument, match=words):
         one.distance(two)
     for ask in (lambda: two.distance(one), lambda: one.differences(two)):
-        with pytest.raises(InvalidArgument, match="different items"):
+        with pytest.raises(InvalidArgument, match="items: both releases need"):
             ask()
 
 
@@ -289,7 +290,7 @@ def test_a_group_that_is_not_there():
     with pytest.raises(KeyError) as caught:
         grouped["west"]
     assert isinstance(caught.value, crowdgram.CrowdgramError)
-    assert str(caught.value) == "'west' is not a group of this release. Its groups are 'DE', 'FR'."
+    assert str(caught.value) == "group='west': needs to be one of the release's groups, which are 'DE', 'FR'."
     assert "west" not in grouped
     assert grouped.get("west") is None
     assert "DE" in grouped
@@ -302,7 +303,7 @@ def test_items_are_in_a_release():
     assert "other" not in release
     assert [] not in release
     assert list(release) == OTHERS
-    with pytest.raises(KeyError, match=r"^item='z' is not in the domain of this release\.$"):
+    with pytest.raises(KeyError, match=r"^item='z': needs to be one of the release's items\.$"):
         release.probability("z")
 
 
@@ -342,11 +343,11 @@ def test_midnights_are_shown_as_days():
     [
         (None, "needs to be a Release"),
         ({0: 0.5, 1: 0.5}, "needs to be a Release"),
-        (exact(zipf(4)), "different items"),
-        (exact(zipf(3), ["0", "1", "2"]), "different items"),
-        (exact(zipf(3), [False, True, 2]), "different items"),
-        (exact(zipf(3), [0, 1, Other("other")]), "different items"),
-        (replace(exact(zipf(3)), weight="users"), "weight='rows' and weight='users'"),
+        (exact(zipf(4)), "items: both releases need"),
+        (exact(zipf(3), ["0", "1", "2"]), "items: both releases need"),
+        (exact(zipf(3), [False, True, 2]), "items: both releases need"),
+        (exact(zipf(3), [0, 1, Other("other")]), "items: both releases need"),
+        (replace(exact(zipf(3)), weight="users"), "weight='rows', weight='users'"),
         (replace(exact(zipf(3)), confidence=0.9), "confidence"),
     ],
 )
@@ -493,7 +494,7 @@ def test_merged_dates_survive_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("mapping", "options", "words"),
     [
-        ({"z": "x"}, {}, "'z', which is not in the domain"),
+        ({"z": "x"}, {}, "'z' needs to be one of"),
         (3, {}, "mapping=3"),
         ({"a": None}, {}, "other='other'"),
         ({"a": 1}, {}, "one type, but there are int, str"),

@@ -13,8 +13,8 @@ import crowdgram
 from crowdgram import GroupedRelease, Other
 from crowdgram.errors import InvalidArgument, UnwritableTarget
 from crowdgram.present.markup import bar, digits, scale
-from crowdgram.present.plots import common_items, largest_groups
 from crowdgram.present.report import page
+from crowdgram.present.selection import common_items, largest_groups
 
 from ..results.test_marginals import made
 

@@ -19,7 +19,7 @@ from crowdgram.errors import AccuracyWarning
 from crowdgram.mechanisms.estimate import Divisor, from_noisy_sums
 from crowdgram.privacy import Guarantee, LaplaceEvent
 from crowdgram.results.covariance import Measured
-from crowdgram.results.marginals import widened
+from crowdgram.results.marginals import widen_intervals
 
 from ..thorough import combined
 
@@ -43,7 +43,7 @@ def released(theta, users, rng, *, total_error=None, items=None, columns=("item"
     noisy = np.rint(theta * users + rng.laplace(0, scale, len(theta))).astype(np.int64)
     total = None if total_error is None else (users + total_error * rng.standard_normal(), claimed * total_error)
     found = from_noisy_sums(noisy, event, {}, total=total)
-    return widened(
+    return widen_intervals(
         Release(
             items=tuple(range(len(theta)) if items is None else items),
             probabilities=found.probabilities,
@@ -140,7 +140,7 @@ def test_a_conditional_does_not_depend_on_the_divisor():
     noisy = Measured(np.array([0.2, 0.1, 0.7]), np.full(3, 1e-4), np.zeros(3), Divisor(0.3, 0.2), 3e-4)
     other = Measured(2 * noisy.x, 4 * noisy.noise, noisy.other, Divisor(0.9, 0.0), 12e-4)
     chosen, codes = np.array([0, 1]), np.array([0, 1])
-    one, two = noisy.within(chosen, codes, 2), other.within(chosen, codes, 2)
+    one, two = noisy.ratios(chosen, codes, 2), other.ratios(chosen, codes, 2)
     assert one.x == pytest.approx(two.x)
     assert one.full() == pytest.approx(two.full())
 

@@ -146,7 +146,7 @@ def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: st
 
 def _show_group_by_group(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:
     """Two releases by groups: how far each group that both have moved, and then the one that moved most."""
-    from ..results.grouped import by_distance
+    from ..inference.distances import by_distance
     from .display import printable, say
 
     common = [group for group in one if group in two]
@@ -180,7 +180,7 @@ def _file_names(first: Path, second: Path) -> tuple[str, str]:
 
 def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:
     """The distance of two releases and the items that differ most."""
-    from ..inference.distances import folded
+    from ..inference.alignment import unmatched_shares
     from .display import printable, say
 
     distance = one.distance(two, kind)
@@ -190,7 +190,7 @@ def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kin
         say(console, f"{both} are {distance.value:.4f} apart in {kind} ({interval}), noise taken off.")
     else:
         say(console, f"How far apart {both} are in {kind} is unknown: there is too little to say ({interval}).")
-    for name, share in zip(names, folded(one, two), strict=True):
+    for name, share in zip(names, unmatched_shares(one, two), strict=True):
         if share > 0:
             say(console, f"Items that only {printable(name)} lists, {share:.4f} of it, count as all others here.")
     shown = one.differences(two, top)

@@ -1,8 +1,7 @@
-"""Releases on disk: JSON with a schema version, written whole or not at all."""
+"""Releases on disk: JSON with a schema version."""
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import json
 import math
@@ -14,26 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource, UnwritableTarget
-from ..escaping import guarded_cell
+from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource
 from ..mechanisms.estimate import Divisor
 from ..privacy import Guarantee, check, event_from_dict, event_to_dict
 from ..privacy.guarantee import MAX_EPSILON
 from ..results.grouped import GroupedRelease
-from ..results.release import OWN_SUM, Item, Other, Release
+from ..results.release import OWN_SUM, Release
+from ..results.values import Item, Other, is_unlisted, values_of
+from .writing import write_whole
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "load",
-    "load_joint",
-    "parse",
-    "save",
-    "to_document",
-    "to_text",
-    "write_csv",
-    "write_parquet",
-    "write_whole",
-]
+__all__ = ["SCHEMA_VERSION", "load", "load_joint", "parse", "save", "to_document", "to_text"]
 
 SCHEMA_VERSION = 3
 """Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`.
@@ -52,129 +41,9 @@ _KINDS: dict[str, type] = {
 }
 
 
-def to_document(release: Release) -> dict[str, Any]:
-    """The release as plain JSON values."""
-    return {
-        "schema": "crowdgram-release",
-        "schema_version": SCHEMA_VERSION,
-        "guarantee": release.guarantee.to_dict(),
-        "mechanism": release.mechanism,
-        "weight": release.weight,
-        "parameters": dict(release.parameters),
-        "events": [event_to_dict(event) for event in release.events],
-        "versions": dict(release.versions),
-        "confidence": release.confidence,
-        "predicted_l1_error": release.predicted_l1_error,
-        "item_columns": list(release.item_columns),
-        "item_kinds": _kinds(release),
-        "items": [_written(item) for item in release.items],
-        **{name: getattr(release, name).tolist() for name in _ARRAYS},
-        **{name: None if (found := getattr(release, name)) is None else found.tolist() for name in _OPTIONAL},
-        "divisor": asdict(release.divisor),
-    }
-
-
-def _kinds(release: Release) -> list[str]:
-    """What the values of each item column are, by their Python types; "string" where only the other item is there."""
-    rows = release.items if len(release.item_columns) > 1 else [(item,) for item in release.items]
-    found = []
-    for column in zip(*rows, strict=True):
-        value = next((value for value in column if not isinstance(value, Other)), "")
-        found.append(next((kind for kind, python in _KINDS.items() if isinstance(value, python)), "string"))
-    return found
-
-
-def _written(item: Item) -> Any:
-    """An item as JSON: dates, timestamps and UUIDs as text, tuples as lists, the other item as {"other": its name}."""
-    if isinstance(item, tuple):
-        return [_written(value) for value in item]
-    if isinstance(item, Other):
-        return {"other": item.name}
-    if isinstance(item, datetime.date):
-        return item.isoformat()
-    return str(item) if isinstance(item, uuid.UUID) else item
-
-
-def _read_items(document: dict[str, Any], columns: tuple[str, ...]) -> tuple[Item, ...]:
-    kinds = document.get("item_kinds", [None])
-    if not isinstance(kinds, list) or len(kinds) != len(columns):
-        raise InvalidArgument("its item_kinds need one entry for each item column")
-    if len(columns) == 1:
-        return tuple(_read_value(value, kinds[0]) for value in document["items"])
-    rows = document["items"]
-    if not all(isinstance(row, list) and len(row) == len(columns) for row in rows):
-        raise InvalidArgument(f"its items need to be lists of {len(columns)} values")
-    return tuple(tuple(_read_value(v, k) for v, k in zip(row, kinds, strict=True)) for row in rows)
-
-
-def _read_value(value: Any, kind: str | None) -> Any:
-    if isinstance(value, dict):
-        if set(value) != {"other"} or not isinstance(value["other"], str):
-            raise InvalidArgument("an item that is an object needs to be {'other': its name}")
-        return Other(value["other"])
-    if kind in ("date", "timestamp", "uuid"):
-        if not isinstance(value, str):
-            raise InvalidArgument(f"its items need to be {kind}s in text")
-        return uuid.UUID(value) if kind == "uuid" else _KINDS[kind].fromisoformat(value)  # type: ignore[attr-defined]
-    if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, (int, str)):
-        raise InvalidArgument("its items need to be integers or strings, or of the kind that it states")
-    return value
-
-
-def to_text(release: Release | GroupedRelease) -> str:
-    """The content of the file that `save` writes. A grouped release is the joint one that it is made of, and a mark."""
-    joint = release.joint if isinstance(release, GroupedRelease) else release
-    document = {**to_document(joint), "grouped": isinstance(release, GroupedRelease)}
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
 def save(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
     """Write `release` to `path`."""
     write_whole(path, to_text(release))
-
-
-def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
-    """Write the distribution as CSV, a line for each item (of each group), whole or not at all.
-
-    A spreadsheet takes some texts for formulas: those have a quote before them (`guarded_cell`). JSON and frames hold
-    names exactly.
-    """
-    import io
-
-    import pyarrow as pa
-    from pyarrow import csv
-
-    table = release.to_arrow()
-    for place, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
-            texts = table.column(place).to_pylist()
-            cells = [None if text is None else guarded_cell(text) for text in texts]
-            table = table.set_column(place, field.name, pa.array(cells, pa.string()))
-    table = table.rename_columns([guarded_cell(name) for name in table.column_names])
-    target = io.BytesIO()
-    csv.write_csv(table, target)
-    write_whole(path, target.getvalue())
-
-
-def write_parquet(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
-    """Write the distribution as Parquet, a row for each item (of each group), whole or not at all.
-
-    The guarantee goes with it, in words and as numbers, in the metadata of the file.
-    """
-    import io
-
-    from pyarrow import parquet
-
-    joint = release.joint if isinstance(release, GroupedRelease) else release
-    about = {
-        "crowdgram.guarantee": json.dumps(joint.guarantee.to_dict()),
-        "crowdgram.sentence": joint.guarantee.sentence(),
-        "crowdgram.weight": joint.weight,
-        "crowdgram.confidence": repr(joint.confidence),
-    }
-    target = io.BytesIO()
-    parquet.write_table(release.to_arrow().replace_schema_metadata(about), target)
-    write_whole(path, target.getvalue())
 
 
 def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
@@ -193,6 +62,35 @@ def load_joint(path: str | os.PathLike[str]) -> Release:
     """Read a release; of a grouped one, the joint release."""
     loaded = load(path)
     return loaded.joint if isinstance(loaded, GroupedRelease) else loaded
+
+
+def to_text(release: Release | GroupedRelease) -> str:
+    """The content of the file that `save` writes. A grouped release is the joint one that it is made of, and a mark."""
+    joint = release.joint if isinstance(release, GroupedRelease) else release
+    document = {**to_document(joint), "grouped": isinstance(release, GroupedRelease)}
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def to_document(release: Release) -> dict[str, Any]:
+    """The release as plain JSON values."""
+    return {
+        "schema": "crowdgram-release",
+        "schema_version": SCHEMA_VERSION,
+        "guarantee": release.guarantee.to_dict(),
+        "mechanism": release.mechanism,
+        "weight": release.weight,
+        "parameters": dict(release.parameters),
+        "events": [event_to_dict(event) for event in release.events],
+        "versions": dict(release.versions),
+        "confidence": release.confidence,
+        "predicted_l1_error": release.predicted_l1_error,
+        "item_columns": list(release.item_columns),
+        "item_kinds": _kinds(release),
+        "items": [_item_to_json(item) for item in release.items],
+        **{name: getattr(release, name).tolist() for name in _ARRAYS},
+        **{name: None if (found := getattr(release, name)) is None else found.tolist() for name in _OPTIONAL},
+        "divisor": asdict(release.divisor),
+    }
 
 
 def parse(text: str, where: str) -> Release | GroupedRelease:
@@ -240,6 +138,52 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
         raise UnreadableSource(f"{where!r} is a damaged release: {str(error).rstrip('.')}.") from None
 
 
+def _kinds(release: Release) -> list[str]:
+    """What the values of each item column are, by their Python types; "string" if only the other item is there."""
+    found = []
+    for column in zip(*(values_of(item) for item in release.items), strict=True):
+        value = next((value for value in column if not isinstance(value, Other)), "")
+        found.append(next((kind for kind, python in _KINDS.items() if isinstance(value, python)), "string"))
+    return found
+
+
+def _item_to_json(item: Item) -> Any:
+    """An item as JSON: dates, timestamps and UUIDs as text, tuples as lists, the other item as {"other": its name}."""
+    if isinstance(item, tuple):
+        return [_item_to_json(value) for value in item]
+    if isinstance(item, Other):
+        return {"other": item.name}
+    if isinstance(item, datetime.date):
+        return item.isoformat()
+    return str(item) if isinstance(item, uuid.UUID) else item
+
+
+def _read_items(document: dict[str, Any], columns: tuple[str, ...]) -> tuple[Item, ...]:
+    kinds = document.get("item_kinds", [None])
+    if not isinstance(kinds, list) or len(kinds) != len(columns):
+        raise InvalidArgument("its item_kinds need one entry for each item column")
+    if len(columns) == 1:
+        return tuple(_read_value(value, kinds[0]) for value in document["items"])
+    rows = document["items"]
+    if not all(isinstance(row, list) and len(row) == len(columns) for row in rows):
+        raise InvalidArgument(f"its items need to be lists of {len(columns)} values")
+    return tuple(tuple(_read_value(v, k) for v, k in zip(row, kinds, strict=True)) for row in rows)
+
+
+def _read_value(value: Any, kind: str | None) -> Any:
+    if isinstance(value, dict):
+        if set(value) != {"other"} or not isinstance(value["other"], str):
+            raise InvalidArgument("an item that is an object needs to be {'other': its name}")
+        return Other(value["other"])
+    if kind in ("date", "timestamp", "uuid"):
+        if not isinstance(value, str):
+            raise InvalidArgument(f"its items need to be {kind}s in text")
+        return uuid.UUID(value) if kind == "uuid" else _KINDS[kind].fromisoformat(value)  # type: ignore[attr-defined]
+    if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, (int, str)):
+        raise InvalidArgument("its items need to be integers or strings, or of the kind that it states")
+    return value
+
+
 def _optional_array(values: Any) -> Any:
     return None if values is None else np.array(values, dtype=np.float64)
 
@@ -254,8 +198,7 @@ def _read_divisor(values: Any) -> Divisor:
 def _check_shape(release: Release) -> None:
     if not release.items or len(set(release.items)) < len(release.items):
         raise InvalidArgument("its items need to be distinct, and at least one")
-    values = [item if isinstance(item, tuple) else (item,) for item in release.items]
-    others = [any(isinstance(value, Other) for value in item) for item in values]
+    others = [is_unlisted(item) for item in release.items]
     if others != sorted(others):
         raise InvalidArgument("its other items need to be the last")
     if not release.item_columns or len(set(release.item_columns)) < len(release.item_columns):
@@ -287,24 +230,3 @@ def _check_promise(release: Release) -> None:
     except PrivacyViolation:
         pass
     raise InvalidArgument("its events do not keep its guarantee, so one of them was changed")
-
-
-def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a file so that a reader sees all of it or nothing: a temporary file beside it, synced, then renamed."""
-    if not os.fspath(path):
-        raise UnwritableTarget("path is '': needs the name of a file. Nothing was written.")
-    target = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    draft = target.parent / f".crowdgram-{uuid.uuid4().hex}"
-    try:
-        with open(draft, "xb") as file:  # with the permissions of any new file: a release is made to be shared
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UnwritableTarget(f"{os.fspath(path)!r} cannot be written: {reason}. Nothing was written.") from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)

@@ -1,3 +1,3 @@
-"""Inference: entropy, distances and differences of results, with intervals for the answers without noise."""
+"""Inference: intervals, entropy, distances and differences of results, for the answers without noise."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pieces of an HTML page: names as text, bars with intervals, tables of items, and the style.
 
-Every text that comes from a release passes `escaped`, which leaves nothing that markup, a terminal or the order of
+Every text that comes from a release passes `escape`, which leaves nothing that markup, a terminal or the order of
 letters on a line could obey. A name stands in a `<bdi>`, so that one that is written from right to left moves nothing
 around it.
 """
@@ -13,19 +13,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..escaping import printable
-from ..results.release import ItemEstimate, Other, Release
+from ..results.release import Release
+from ..results.values import ItemEstimate, Other, is_other, values_of
+from .selection import top_listed
+from .wording import shorten
 
 __all__ = [
     "STYLE",
     "bar",
     "cells",
     "digits",
-    "escaped",
+    "escape",
     "heads",
     "items_table",
     "line",
     "name",
-    "ranked",
     "scale",
     "wide",
 ]
@@ -33,16 +35,15 @@ __all__ = [
 _LONGEST = 80
 
 
-def escaped(text: object, longest: int | None = None) -> str:
+def escape(text: object, longest: int | None = None) -> str:
     """`text` as a page may hold it, between tags or in a quoted attribute; cut to `longest` characters."""
     whole = str(text)
-    cut = whole if longest is None or len(whole) <= longest else whole[: longest - 1] + "…"
-    return html.escape(printable(cut))
+    return html.escape(printable(whole if longest is None else shorten(whole, longest)))
 
 
 def name(value: object, longest: int = _LONGEST) -> str:
     """A value, a group or a column, as text of its own direction. An `Other` is in italics; outer blanks are quoted."""
-    text = f"<bdi>{escaped(value, longest)}</bdi>"
+    text = f"<bdi>{escape(value, longest)}</bdi>"
     if not str(value) or str(value) != str(value).strip():
         text = f'<span class="quiet">“</span>{text}<span class="quiet">”</span>'
     return f"<i>{text}</i>" if isinstance(value, Other) else text
@@ -50,16 +51,15 @@ def name(value: object, longest: int = _LONGEST) -> str:
 
 def line(item: Any, longest: int = _LONGEST) -> str:
     """An item in one place; the values of several columns side by side."""
-    if not isinstance(item, tuple):
-        return name(item, longest)
-    if all(isinstance(value, Other) for value in item):
-        return name(item[0], longest)
-    return ", ".join(name(value, max(longest // len(item), 12)) for value in item)
+    values = values_of(item)
+    if len(values) == 1 or is_other(item):
+        return name(values[0], longest)
+    return ", ".join(name(value, max(longest // len(values), 12)) for value in values)
 
 
 def cells(item: Any) -> str:
     """An item in a row of a table, a cell for each column."""
-    return "".join(f'<td class="name">{name(value)}</td>' for value in (item if isinstance(item, tuple) else (item,)))
+    return "".join(f'<td class="name">{name(value)}</td>' for value in values_of(item))
 
 
 def heads(release: Release) -> str:
@@ -91,16 +91,11 @@ def bar(one: ItemEstimate, full: float) -> str:
     )
 
 
-def ranked(release: Release, n: int) -> list[ItemEstimate]:
-    """The n most probable listed items; what stands for all that are not listed is no item among others."""
-    return [one for one in release.top(n + 1) if one.item != release.other][:n]
-
-
 def items_table(release: Release, n: int, heading: str = "probability", links: Mapping[Any, str] | None = None) -> str:
     """The n most probable items with intervals and bars, and last the one for all others, which has no bar: it is
     often longer than all the rest. `links`: where on the page an item's name leads.
     """
-    shown = ranked(release, n)
+    shown = top_listed(release, n)
     full, decimals = scale(shown), digits(one.probability for one in shown)
     rows = [*((one, bar(one, full)) for one in shown)]
     if release.other is not None:
@@ -108,9 +103,7 @@ def items_table(release: Release, n: int, heading: str = "probability", links: M
     body = []
     for one, drawn in rows:
         target = (links or {}).get(one.item)
-        named = (
-            f'<td class="name"><a href="#{escaped(target)}">{name(one.item)}</a></td>' if target else cells(one.item)
-        )
+        named = f'<td class="name"><a href="#{escape(target)}">{name(one.item)}</a></td>' if target else cells(one.item)
         body.append(
             f"<tr>{named}<td>{one.probability:.{decimals}f}</td>"
             f'<td class="interval">{one.lower:.{decimals}f} to {one.upper:.{decimals}f}</td>'
@@ -123,7 +116,7 @@ def items_table(release: Release, n: int, heading: str = "probability", links: M
 
 
 def wide(table: str) -> str:
-    """A table that scrolls by itself where the page is too narrow for it."""
+    """A table that scrolls by itself if the page is too narrow for it."""
     return f'<div class="wide">{table}</div>'
 
 

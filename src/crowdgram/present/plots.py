@@ -1,27 +1,25 @@
-"""Pictures of a release and of its groups: matplotlib axes, and HTML for notebooks."""
+"""Plots of a release and of its groups, on matplotlib's axes."""
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument, MissingDependency
-from ..escaping import printable
-from ..results.release import Item, Other, Release, Value, label
+from ..results.grouped import GroupedRelease
+from ..results.release import Release
+from ..results.values import Value, is_other, label
+from .selection import common_items, largest_groups
+from .wording import question, shorten
 
 if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-    from ..results.grouped import GroupedRelease
+__all__ = ["plot", "plot_groups"]
 
-__all__ = ["common_items", "groups_in_a_notebook", "in_a_notebook", "is_other", "largest_groups", "plot", "plot_groups"]
-
-_SHOWN_IN_HTML = 20
 _GROUPS_IN_A_PICTURE = 12
-_ITEMS_IN_A_ROW = 3
 
 
 def plot(
@@ -60,7 +58,7 @@ def plot(
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel("probability")
-    ax.set_title(f"{_question(release)} ({_promise(release)})", fontsize=10)
+    ax.set_title(f"{question(release)} ({_promise(release)})", fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, loc="lower right")
     return ax
@@ -73,9 +71,9 @@ def plot_groups(grouped: GroupedRelease, n: int, groups: Sequence[Value] | None)
     chosen = largest_groups(grouped, _GROUPS_IN_A_PICTURE) if groups is None else list(groups)
     for group in chosen:
         if group not in grouped:
-            raise InvalidArgument(f"groups has {group!r}, which is not a group of this release.")
+            raise InvalidArgument(f"groups: {group!r} needs to be one of the release's groups.")
     if not chosen or len(set(chosen)) < len(chosen):
-        raise InvalidArgument(f"groups={groups!r}: name at least one group, and each once.")
+        raise InvalidArgument(f"groups={groups!r}: needs at least one group, and each once.")
     parts = [grouped[group] for group in chosen]
     items = common_items(parts, n)
     across = min(len(parts), 4 if len(parts) != 3 else 3)
@@ -106,93 +104,18 @@ def plot_groups(grouped: GroupedRelease, n: int, groups: Sequence[Value] | None)
     first.set_xlim(left=0)
     which = "" if len(chosen) == len(grouped) else f", {len(chosen)} of {len(grouped)} groups"
     joint = grouped.joint
-    asked = f"{_question(joint)} for each {_label(grouped.by)}{which}, {joint.confidence:.0%} intervals"
+    asked = f"{question(joint)} for each {_label(grouped.by)}{which}, {joint.confidence:.0%} intervals"
     figure.suptitle(f"{asked}\n({_promise(joint)}, for all groups together)", fontsize=10)
     return figure
-
-
-def largest_groups(grouped: GroupedRelease, n: int) -> list[Any]:
-    """The n groups with the largest shares, largest first."""
-    found = grouped.shares.top(len(grouped.shares))
-    return [one.item for one in found if not isinstance(one.item, Other)][:n]
-
-
-def common_items(parts: Iterable[Release], n: int) -> list[Item]:
-    """The n listed items with the largest mean probability over `parts`, largest first; last, the `Other` if any."""
-    sums: dict[Item, float] = {}
-    for own in parts:
-        for item, probability in zip(own.items, own.probabilities.tolist(), strict=True):
-            sums[item] = sums.get(item, 0.0) + probability
-    listed = sorted((item for item in sums if not is_other(item)), key=lambda item: -sums[item])
-    return listed[:n] + [item for item in sums if is_other(item)]
-
-
-def is_other(item: Item) -> bool:
-    """Whether an item stands for all that are not listed."""
-    return all(isinstance(value, Other) for value in (item if isinstance(item, tuple) else (item,)))
-
-
-def groups_in_a_notebook(grouped: GroupedRelease) -> str:
-    """A table of the largest groups, the first items of each, and the guarantee of all. Everything is escaped."""
-    rows = []
-    shown = grouped.shares.top(_SHOWN_IN_HTML)
-    for one in shown:
-        first = [] if isinstance(one.item, Other) else grouped[one.item].top(_ITEMS_IN_A_ROW)  # type: ignore[index]
-        items = ", ".join(f"{_short(label(each.item), 24)} {each.probability:.3f}" for each in first)
-        rows.append(
-            f"<tr><td style='text-align:left'>{html.escape(printable(_short(label(one.item))))}</td>"
-            f"<td>{one.probability:.4f}</td><td>{one.lower:.4f} to {one.upper:.4f}</td>"
-            f"<td style='text-align:left'>{html.escape(printable(items))}</td></tr>"
-        )
-    joint = grouped.joint
-    more = len(grouped.shares) - len(shown)
-    return (
-        f"<div><p><b>{html.escape(_question(joint))}</b> for each {html.escape(printable(grouped.by))}, released by "
-        f"{html.escape(printable(joint.mechanism))}. {html.escape(printable(joint.guarantee.sentence()))} "
-        "This holds for all groups together.</p><table><thead><tr>"
-        f"<th>{html.escape(printable(_short(grouped.by)))}</th><th>share</th><th>{joint.confidence:.0%} interval</th>"
-        f"<th>most probable items</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
-        f"{f'<p>and {more} more groups</p>' if more > 0 else ''}"
-        f"{_told(grouped)}</div>"
-    )
-
-
-def in_a_notebook(release: Release) -> str:
-    """A table of the most probable items with bars and the guarantee in words. Everything is escaped."""
-    shown = release.top(_SHOWN_IN_HTML)
-    widest = max((one.upper for one in shown), default=1.0) or 1.0
-    rows = "".join(
-        f"<tr><td style='text-align:left'>{html.escape(printable(_short(label(one.item))))}</td>"
-        f"<td>{one.probability:.4f}</td><td>{one.lower:.4f} to {one.upper:.4f}</td><td style='text-align:left'>"
-        "<div style='background:#9ecae1;height:0.9em;"
-        f"width:{160 * one.probability / widest:.0f}px'></div></td></tr>"
-        for one in shown
-    )
-    more = f"<p>and {len(release) - len(shown)} more items</p>" if len(release) > len(shown) else ""
-    return (
-        f"<div><p><b>{html.escape(_question(release))}</b>, released by {html.escape(printable(release.mechanism))}. "
-        f"{html.escape(printable(release.guarantee.sentence()))}</p><table><thead><tr>"
-        f"<th>{html.escape(printable(_heading(release)))}</th>"
-        f"<th>probability</th><th>{release.confidence:.0%} interval</th><th></th></tr></thead>"
-        f"<tbody>{rows}</tbody></table>{more}{_told(release)}</div>"
-    )
-
-
-def _told(release: Release | GroupedRelease) -> str:
-    """What is to be said of the figures; first of all, that there is too little to say."""
-    from .wording import sentences, too_little
-
-    little = too_little(release)
-    warned = "" if little is None else f"<p><b>{html.escape(printable(little[0].upper() + little[1:]))}</b></p>"
-    said = sentences(release if isinstance(release, Release) else release.joint)
-    return warned + "".join(f"<p>{html.escape(printable(one))}</p>" for one in said)
 
 
 def _figure(width: float, height: float) -> matplotlib.figure.Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingDependency("matplotlib is not installed: pip install 'crowdgram[plot]'.") from None
+        raise MissingDependency(
+            "matplotlib is not installed: pip install 'crowdgram[plot]'.", name="matplotlib"
+        ) from None
     return Figure(figsize=(width, height), layout="constrained")
 
 
@@ -202,23 +125,11 @@ def _promise(release: Release) -> str:
     return f"{_label(release.mechanism)}, epsilon={g.epsilon:g}{delta}, {g.adjacency.value}"
 
 
-def _question(release: Release) -> str:
-    return "Share of all rows by item" if release.weight == "rows" else "Average user's share by item"
-
-
-def _heading(release: Release) -> str:
-    return ", ".join(release.heads)
-
-
 def _label(name: str, most: int = 40) -> str:
     """A name as a picture may show it. "$" would start a formula in matplotlib, and a formula can fail to parse."""
-    return _short(_one_line(name), most).replace("$", r"\$")
+    return shorten(_one_line(name), most).replace("$", r"\$")
 
 
 def _one_line(text: str) -> str:
     """`text` without line breaks or control characters, which would overlap other labels or have no glyph."""
     return "".join(char if char.isprintable() else "�" for char in text)
-
-
-def _short(text: str, most: int = 40) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -14,12 +14,14 @@ from itertools import combinations
 from typing import Any
 
 from ..errors import InvalidArgument
-from ..export.json_file import write_whole
+from ..export import write_whole
+from ..inference.distances import by_distance
 from ..privacy import event_to_dict
-from ..results.grouped import GroupedRelease, by_distance
-from ..results.release import ItemEstimate, Quantity, Release, Value
-from .markup import STYLE, bar, cells, digits, escaped, heads, items_table, line, name, ranked, scale, wide
-from .plots import common_items, is_other, largest_groups
+from ..results.grouped import GroupedRelease
+from ..results.release import Release
+from ..results.values import ItemEstimate, Quantity, Value, is_other
+from .markup import STYLE, bar, cells, digits, escape, heads, items_table, line, name, scale, wide
+from .selection import common_items, largest_groups, top_listed
 from .wording import number, sentences, too_little
 
 __all__ = ["page", "write_html"]
@@ -44,30 +46,30 @@ def page(release: Release | GroupedRelease, title: str | None = None) -> str:
     if title is not None and (not isinstance(title, str) or not title.strip()):
         raise InvalidArgument(f"title={title!r}: needs to be a text. Leave it out for one that says what is shown.")
     if isinstance(release, Release):
-        joint, said, body = release, _question(release, release.item_columns), _release(release)
+        joint, said, body = release, _heading(release, release.item_columns), _release(release)
     else:
         joint = release.joint
-        said, body = f"{_question(joint, joint.item_columns[1:])} for each {release.by}", _groups(release)
-    heading = escaped(said if title is None else title, 200)
+        said, body = f"{_heading(joint, joint.item_columns[1:])} for each {release.by}", _groups(release)
+    heading = escape(said if title is None else title, 200)
     return (
         '<!doctype html>\n<html lang="en" dir="ltr"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer"><meta name="generator" content="crowdgram">'
-        f"<title>{heading}</title><style>{STYLE}</style></head><body><main><h1>{heading}</h1>{body}{_making(joint)}"
+        f"<title>{heading}</title><style>{STYLE}</style></head><body><main><h1>{heading}</h1>{body}{_method(joint)}"
         "</main></body></html>\n"
     )
 
 
-def _question(release: Release, columns: tuple[str, ...]) -> str:
+def _heading(release: Release, columns: tuple[str, ...]) -> str:
     asked = "Share of all rows" if release.weight == "rows" else "The average user's share"
     return f"{asked} by {' and '.join(columns)}"
 
 
 def _release(release: Release) -> str:
     parts = [
-        _promise(release, "It holds for everything on this page together.") + _little(release),
-        f"<h2>Items</h2>{_drawn(release, _ITEMS, 'most probable', 'items')}{items_table(release, _ITEMS)}",
+        _promise(release, "It holds for everything on this page together.") + _warning(release),
+        f"<h2>Items</h2>{_omission(release, _ITEMS, 'most probable', 'items')}{items_table(release, _ITEMS)}",
     ]
     if len(release.item_columns) > 1:
         parts.append("<h2>Each column by itself</h2><p>Sums of the items above, with errors of their own.</p>")
@@ -78,12 +80,12 @@ def _release(release: Release) -> str:
 
 
 def _groups(grouped: GroupedRelease) -> str:
-    shown = ranked(grouped.shares, _GROUPS)
+    shown = top_listed(grouped.shares, _GROUPS)
     places = {one.item: f"group-{number}" for number, one in enumerate(shown, 1)}
     parts = [
         _promise(grouped.joint, "It holds for everything on this page together, in however many groups a user is.")
-        + _little(grouped),
-        f"<h2>Groups</h2>{_drawn(grouped.shares, _SHARES, 'largest', 'groups')}"
+        + _warning(grouped),
+        f"<h2>Groups</h2>{_omission(grouped.shares, _SHARES, 'largest', 'groups')}"
         + items_table(grouped.shares, _SHARES, "share of all", places),
     ]
     compared = largest_groups(grouped, _COMPARED_GROUPS)
@@ -192,24 +194,24 @@ def _group_heads(groups: Any) -> str:
 
 def _part(release: Release, kind: str) -> str:
     return (
-        _little(release)
-        + _drawn(release, _ITEMS_OF_A_PART, "most probable", kind)
+        _warning(release)
+        + _omission(release, _ITEMS_OF_A_PART, "most probable", kind)
         + items_table(release, _ITEMS_OF_A_PART)
     )
 
 
-def _little(release: Release | GroupedRelease) -> str:
-    """That there is too little to say, where that is so."""
+def _warning(release: Release | GroupedRelease) -> str:
+    """That there is too little to say, if that is so."""
     said = too_little(release)
-    return "" if said is None else f'<p class="little">{escaped(said[0].upper() + said[1:])}</p>'
+    return "" if said is None else f'<p class="little">{escape(said[0].upper() + said[1:])}</p>'
 
 
-def _drawn(release: Release, most: int, order: str, kind: str) -> str:
+def _omission(release: Release, most: int, order: str, kind: str) -> str:
     """How many of the listed items a table shows, and what they hold."""
     listed = len(release) - (release.other is not None)
     if listed <= most:
         return ""
-    held = sum(one.probability for one in ranked(release, most))
+    held = sum(one.probability for one in top_listed(release, most))
     return f'<p class="quiet">The {most} {order} of {listed:,} {kind}; they hold {held:.3f} of all.</p>'
 
 
@@ -217,22 +219,22 @@ def _promise(release: Release, scope: str) -> str:
     """The guarantee, once for the whole page, what its figures mean, and where the items come from."""
     g = release.guarantee
     delta = f", delta = {g.delta:g}" if g.delta else ""
-    sentence = re.sub(r"(?<![\w.])\d[\d.]*e-\d+", r'<span class="number">\g<0></span>', escaped(g.sentence()))
+    sentence = re.sub(r"(?<![\w.])\d[\d.]*e-\d+", r'<span class="number">\g<0></span>', escape(g.sentence()))
     return (
         f'<div class="promise"><p>{sentence} {scope}</p>'
         f"<p><small>epsilon = {g.epsilon:g}{delta}, {g.adjacency.value}</small></p></div>"
         "<p>Probabilities are noisy. A line is an interval; one without an end at the right goes on.</p>"
-        + "".join(f"<p>{escaped(one)}</p>" for one in sentences(release))
+        + "".join(f"<p>{escape(one)}</p>" for one in sentences(release))
     )
 
 
-def _making(release: Release) -> str:
+def _method(release: Release) -> str:
     """How it was made: mechanism, parameters, versions, and every draw of noise."""
     facts = {"mechanism": release.mechanism, "weight": release.weight, **release.parameters}
     versions = ", ".join(f"{one} {version}" for one, version in release.versions.items())
     rows = {**facts, **({"software": versions} if versions else {})}
     body = "".join(
-        f'<tr><td class="name">{name(key)}</td><td class="name">{escaped(value, 400)}</td></tr>'
+        f'<tr><td class="name">{name(key)}</td><td class="name">{escape(value, 400)}</td></tr>'
         for key, value in rows.items()
     )
     events = []
@@ -243,8 +245,8 @@ def _making(release: Release) -> str:
             f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in fields.items()
         )
         events.append(
-            f'<tr><td class="name">{name(purpose)}</td><td class="name">{escaped(kind)}</td>'
-            f'<td class="name">{escaped(said)}</td></tr>'
+            f'<tr><td class="name">{name(purpose)}</td><td class="name">{escape(kind)}</td>'
+            f'<td class="name">{escape(said)}</td></tr>'
         )
     more = f"<p>and {len(release.events) - _EVENTS} more</p>" if len(release.events) > _EVENTS else ""
     return (

@@ -6,29 +6,25 @@ Everything here comes from the release, so from public and noisy values only.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ..errors import AccuracyWarning
 from ..results.grouped import GroupedRelease
-from ..results.release import Other, Release
-
-if TYPE_CHECKING:
-    from ..results.release import Quantity
+from ..results.release import Release
+from ..results.values import Other, Quantity, is_unlisted, values_of
 
 __all__ = [
     "INNER_PARAMETERS",
+    "about_items",
     "coverage",
-    "items",
     "number",
     "predicted",
+    "question",
     "rows_above",
     "sentences",
+    "shorten",
     "too_little",
     "warn_of_too_little",
 ]
-
-P = ParamSpec("P")
-R = TypeVar("R", bound=Release | GroupedRelease)
 
 INNER_PARAMETERS = ("rows_above_bound", "rows_above_bound_low", "rows_above_bound_high")
 """Parameters that `rows_above` puts into words."""
@@ -37,8 +33,13 @@ _NAMED = 5
 
 def sentences(release: Release) -> list[str]:
     """All that is to be said of a release's figures, but whether there is too little of it."""
-    said = [coverage(release), predicted(release), rows_above(release), release.about_items()]
+    said = [coverage(release), predicted(release), rows_above(release), about_items(release)]
     return [one for one in said if one is not None]
+
+
+def question(release: Release) -> str:
+    """The question that a release answers, as a heading."""
+    return "Share of all rows by item" if release.weight == "rows" else "Average user's share by item"
 
 
 def coverage(release: Release) -> str:
@@ -55,7 +56,7 @@ def predicted(release: Release) -> str:
 
 
 def rows_above(release: Release) -> str | None:
-    """How many rows the bound on one user's rows leaves out, and what cannot be known of it; None where none is."""
+    """How many rows the bound on one user's rows leaves out, and what cannot be known of it; None without a bound."""
     bound = release.parameters.get("max_rows_per_user")
     if release.weight != "rows" or bound is None:
         return None
@@ -69,15 +70,14 @@ def rows_above(release: Release) -> str | None:
     )
 
 
-def items(release: Release) -> str | None:
+def about_items(release: Release) -> str | None:
     """Where the items come from; None for a public domain that is all."""
-    last = release.items[-1]
-    others = [value for value in (last if isinstance(last, tuple) else (last,)) if isinstance(value, Other)]
+    others = [value for value in values_of(release.items[-1]) if isinstance(value, Other)]
     said = []
     if release.threshold_delta:
         share = release.parameters.get("discovery_share")
         part = f"{share:.3g} of" if isinstance(share, float) else "part of"
-        listed = f"{len(release) - int(release._unlisted.sum()):,} listed"
+        listed = f"{len(release) - sum(map(is_unlisted, release.items)):,} listed"
         said.append(f"The items ({listed}) were found in the table itself, and {part} the budget bought that.")
     if said and len(release) == 1 and release.other is not None:
         said.append("None was found that enough users have.")
@@ -93,7 +93,7 @@ def items(release: Release) -> str | None:
 
 
 def too_little(release: Release | GroupedRelease) -> str | None:
-    """That there is nothing but noise in a release, or in groups of it; None where there is more."""
+    """That there is nothing but noise in a release, or in groups of it; None if there is more."""
     whole = release.joint if isinstance(release, GroupedRelease) else release
     if whole.too_little:
         return (
@@ -112,8 +112,13 @@ def too_little(release: Release | GroupedRelease) -> str | None:
 
 
 def number(quantity: Quantity, digits: int) -> str:
-    """The value of a quantity; "unknown" where it could be anything."""
+    """The value of a quantity; "unknown" if it could be anything."""
     return f"{quantity.value:.{digits}f}" if quantity.is_known else "unknown"
+
+
+def shorten(text: str, longest: int = 40) -> str:
+    """`text`, cut to `longest` characters, the last of which then is a sign that more follows."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def warn_of_too_little(made: Release | GroupedRelease) -> None:

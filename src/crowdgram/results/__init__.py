@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .grouped import GroupedRelease
-from .release import Difference, Item, ItemEstimate, Other, Quantity, Release, Value
+from .release import Release
+from .values import Difference, Item, ItemEstimate, Other, Quantity, Value
 
 __all__ = ["Difference", "GroupedRelease", "Item", "ItemEstimate", "Other", "Quantity", "Release", "Value"]

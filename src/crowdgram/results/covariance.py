@@ -12,7 +12,7 @@ G = sum_i g_i theta_i, has the variance
 
     sum_i n_i^2 (g_i - own G)^2 + G^2 error^2 + sum_i g_i^2 b_i^2.
 
-Where the divisor is little more than its own noise, first order does not hold: intervals keep all theta for which X -
+If the divisor is little more than its own noise, first order does not hold: intervals keep all theta for which X -
 theta (own sum_j X_j + rest) is within its own reach of zero (Fieller 1954). If the divisor is not seen, that is all of
 [0, 1].
 """
@@ -25,17 +25,14 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats, Integers
 from ..mechanisms.estimate import Divisor
 
 if TYPE_CHECKING:
     from .release import Release
 
-__all__ = ["MEAN_ABSOLUTE", "Measured", "noise_quantile"]
-
-Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
+__all__ = ["MEAN_ABSOLUTE", "Measured", "noise_quantile", "sum_by_code"]
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 
@@ -64,16 +61,16 @@ class Measured:
             other = other + release.sampling_errors**2
         return cls(x, noise**2, other, release.divisor, float((noise**2).sum()))
 
-    def summed(self, codes: Places, size: int) -> Measured:
+    def sums(self, codes: Integers, size: int) -> Measured:
         """Over sets of items: the set that each item is in is its code."""
-        x, noise, other = (_sums(values, codes, size) for values in (self.x, self.noise, self.other))
+        x, noise, other = (sum_by_code(values, codes, size) for values in (self.x, self.noise, self.other))
         return Measured(x, noise, np.minimum(other, float(self.other.sum()) - other), self.divisor, self.all_noise)
 
-    def within(self, chosen: Places, codes: Places, size: int) -> Measured:
+    def ratios(self, chosen: Integers, codes: Integers, size: int) -> Measured:
         """Ratios of sets of the chosen items to all of the chosen. What the release was divided by does not matter for
         them: they are divided by their own sum, kept above its noise.
         """
-        x, noise, other = (_sums(values[chosen], codes, size) for values in (self.x, self.noise, self.other))
+        x, noise, other = (sum_by_code(values[chosen], codes, size) for values in (self.x, self.noise, self.other))
         square = float(noise.sum())
         by = max(float(x.sum()), math.sqrt(square), 1e-100)
         q = np.clip(x / by, 0.0, 1.0)
@@ -132,5 +129,6 @@ def noise_quantile(confidence: float) -> float:
     return max(NormalDist().inv_cdf((1 + confidence) / 2), -math.log(1 - confidence) / math.sqrt(2))
 
 
-def _sums(values: Floats, codes: Places, size: int) -> Floats:
+def sum_by_code(values: Floats, codes: Integers, size: int) -> Floats:
+    """The sums of the values that have the code 0, 1, ..., size - 1."""
     return np.bincount(codes, weights=values, minlength=size).astype(np.float64)

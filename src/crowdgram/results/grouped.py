@@ -13,15 +13,16 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..errors import InvalidArgument, UnknownItem
 from ..privacy import Event, Guarantee
-from .marginals import within
-from .release import Other, Quantity, Release, Value, optional_library, pandas_frame
+from .marginals import conditional_at
+from .merge import merge_within_groups
+from .release import Release
+from .values import Other, Quantity, Value
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["GroupedRelease", "by_distance"]
+__all__ = ["GroupedRelease", "parts_of"]
 
 _SHOWN = 20
 
@@ -49,7 +50,9 @@ class GroupedRelease(Mapping[Value, Release]):
 
     def __post_init__(self) -> None:
         if len(self.joint.item_columns) < 2:
-            raise InvalidArgument("a grouped release needs a column of groups and at least one of items.")
+            raise InvalidArgument(
+                f"joint={self.joint!r}: needs at least two item columns, of which the first holds the groups."
+            )
 
     @property
     def by(self) -> str:
@@ -73,14 +76,14 @@ class GroupedRelease(Mapping[Value, Release]):
 
     @cached_property
     def groups(self) -> tuple[Value, ...]:
-        """The groups, in the order in which they were given, or of their values where they were found."""
+        """The groups, in the order in which they were given, or of their values if they were found."""
         return tuple(group for group in self._places if not isinstance(group, Other))
 
     @cached_property
     def shares(self) -> Release:
         """How large each group is: the distribution over groups.
 
-        Where groups were found, its last item is an `Other`, for the rows of all groups that were not: they are part of
+        If groups were found, its last item is an `Other`, for the rows of all groups that were not: they are part of
         the whole, and of no group.
         """
         return self.joint.marginal(self.by)
@@ -94,8 +97,10 @@ class GroupedRelease(Mapping[Value, Release]):
         if group not in self:
             shown = ", ".join(repr(one) for one in self.groups[:_SHOWN]) or "none"
             more = f" and {len(self) - _SHOWN} more" if len(self) > _SHOWN else ""
-            raise UnknownItem(f"{group!r} is not a group of this release. Its groups are {shown}{more}.")
-        return self._own(group)
+            raise UnknownItem(
+                f"group={group!r}: needs to be one of the release's groups, which are {shown}{more}.", item=group
+            )
+        return self._release_of(group)
 
     def __contains__(self, group: object) -> bool:
         return group in self._places and not isinstance(group, Other)
@@ -117,11 +122,11 @@ class GroupedRelease(Mapping[Value, Release]):
 
         In each pair the groups are in the order of `groups`. Pairs that surely differ come before those that may not,
         and those of which nothing is known come last.
-        Where items were found in the table, those that only one group of a pair has are part of its "other" there.
+        If items were found in the table, those that only one group of a pair has are part of its "other" there.
         """
-        pairs = combinations(self.groups, 2)
-        found = {(one, two): self[one].distance(self[two], kind) for one, two in pairs}
-        return dict(sorted(found.items(), key=lambda pair: by_distance(pair[1])))
+        from ..inference.distances import distances
+
+        return distances(self, kind)
 
     def entropy(self, *, base: float = 2.0) -> dict[Value, Quantity]:
         """The entropy of each group's distribution, with intervals; see `Release.entropy`. Costs no privacy."""
@@ -138,26 +143,27 @@ class GroupedRelease(Mapping[Value, Release]):
 
             grouped.merged({"apple": "fruit", "pear": "fruit"})
 
-        What becomes None, or is left out where `other` is given, is part of each group's own "other".
+        What becomes None, or is left out if `other` is given, is part of each group's own "other".
         """
-        from .merge import merged_in_groups
-
-        return GroupedRelease(merged_in_groups(self.joint, mapping, other, column))
+        return GroupedRelease(merge_within_groups(self.joint, mapping, other, column))
 
     def to_arrow(self) -> pyarrow.Table:
         """A table with a row for each group and item: the group's share, then the item's probability in it."""
-        import pyarrow as pa
+        from ..export.tabular import to_arrow
 
-        return pa.table(self._columns())
+        return to_arrow(self)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with a row for each group and item."""
-        return pandas_frame(self._columns())
+        from ..export.tabular import to_pandas
+
+        return to_pandas(self)
 
     def to_polars(self) -> polars.DataFrame:
         """A data frame with a row for each group and item."""
-        frame: polars.DataFrame = optional_library("polars").DataFrame(self._columns())
-        return frame
+        from ..export.tabular import to_polars
+
+        return to_polars(self)
 
     def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
         """All groups together as one dp_accounting event; see `Release.to_dp_event`."""
@@ -165,19 +171,19 @@ class GroupedRelease(Mapping[Value, Release]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release as JSON, whole or not at all."""
-        from ..export.json_file import save
+        from ..export import save
 
         save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the table of `to_arrow` as CSV, whole or not at all."""
-        from ..export.json_file import write_csv
+        from ..export import write_csv
 
         write_csv(self, path)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table of `to_arrow` as Parquet, whole or not at all."""
-        from ..export.json_file import write_parquet
+        from ..export import write_parquet
 
         write_parquet(self, path)
 
@@ -201,48 +207,36 @@ class GroupedRelease(Mapping[Value, Release]):
         return plot_groups(self, n, groups)
 
     def _repr_html_(self) -> str:
-        from ..present.plots import groups_in_a_notebook
+        from ..present.notebook import groups_view
 
-        return groups_in_a_notebook(self)
+        return groups_view(self)
 
     @cached_property
-    def _made(self) -> dict[Value, Release]:
+    def _releases(self) -> dict[Value, Release]:
+        """Those that were asked for so far."""
         return {}
 
     @cached_property
     def _places(self) -> dict[Value, list[int]]:
         """Where in the joint release each group's items are: found once, not once for each group."""
         pairs: Any = self.joint.items
-        # Where groups have an item of their own, those are in the order of the groups.
+        # If groups have an item of their own, those are in the order of the groups.
         own = (pair[0] for pair in pairs if isinstance(pair[1], Other))
         found: dict[Value, list[int]] = {group: [] for group in own}
         for place, pair in enumerate(pairs):
             found.setdefault(pair[0], []).append(place)
         return found
 
-    def _own(self, group: Value) -> Release:
-        if group not in self._made:
+    def _release_of(self, group: Value) -> Release:
+        if group not in self._releases:
             places = np.array(self._places[group], dtype=np.int64)
-            self._made[group] = within(self.joint, (), {self.by: group}, places)
-        return self._made[group]
-
-    def _columns(self) -> dict[str, Any]:
-        """A row for each item of the joint release, by group; the rows of all groups that were not found come last."""
-        joint = self.joint.columns()
-        order = [place for places in self._places.values() for place in places]
-        parts = [self._own(group) for group in self._places]
-        shares = [self.shares.probability(group) for group in self._places]
-        inside = ("probability", "standard_error", "lower", "upper")
-        by, *items = ([joint[name][place] for place in order] for name in self.joint.item_columns)
-        return {
-            self.by: by,
-            "share": [share for share, own in zip(shares, parts, strict=True) for _ in range(len(own))],
-            **dict(zip(self.joint.item_columns[1:], items, strict=True)),
-            **{name: [value for own in parts for value in own.columns()[name].tolist()] for name in inside},
-            **({"is_other": [bool(joint["is_other"][place]) for place in order]} if "is_other" in joint else {}),
-        }
+            self._releases[group] = conditional_at(self.joint, (), {self.by: group}, places)
+        return self._releases[group]
 
 
-def by_distance(found: Quantity) -> tuple[bool, float, float]:
-    """A key that sorts distances: first what surely differs, then what seems to, last what is unknown."""
-    return not found.is_known, -found.lower, -found.value if found.is_known else 0.0
+def parts_of(grouped: GroupedRelease) -> list[tuple[Value, list[int], Release]]:
+    """Each group, where its items are in the joint release, and its own release.
+
+    Last are the rows of all groups that were not found, if there is an item for them.
+    """
+    return [(group, places, grouped._release_of(group)) for group, places in grouped._places.items()]

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..errors import InvalidArgument
-from .covariance import MEAN_ABSOLUTE, Floats, Measured, Places, noise_quantile
+from .covariance import MEAN_ABSOLUTE, Measured, noise_quantile, sum_by_code
+from .values import Item, Quantity, is_unlisted, values_of
 
 if TYPE_CHECKING:
-    from .release import Item, Release
+    from .release import Release
 
-__all__ = ["conditional", "marginal", "summed", "widened", "within"]
+__all__ = ["conditional", "conditional_at", "marginal", "missed_share", "sum_items", "widen_intervals"]
 
 LOST = 1.0
 """The predicted l1 error, at least, of a distribution that is not seen above its noise: half of the most it can be."""
@@ -27,26 +29,26 @@ LOST = 1.0
 
 def marginal(release: Release, columns: Sequence[str]) -> Release:
     """The distribution over some of the item columns."""
-    places = _places(release, columns)
+    places = _column_places(release, columns)
     if places == list(range(len(release.item_columns))):
         return release
-    items, codes = _grouped(release, places, np.arange(len(release)))
-    return summed(release, items, codes, tuple(columns), {"marginal": ", ".join(columns)})
+    items, codes = _distinct_values(release, places, np.arange(len(release)))
+    return sum_items(release, items, codes, tuple(columns), {"marginal": ", ".join(columns)})
 
 
-def summed(
-    release: Release, items: tuple[Item, ...], codes: Places, columns: tuple[str, ...], said: Mapping[str, Any]
+def sum_items(
+    release: Release, items: tuple[Item, ...], codes: Integers, columns: tuple[str, ...], said: Mapping[str, Any]
 ) -> Release:
     """The distribution over `items`, each the sum of those items of the release whose code is its place."""
-    p = _sums(release.probabilities, codes, len(items))
-    sums = Measured.of(release).summed(codes, len(items))
+    p = sum_by_code(release.probabilities, codes, len(items))
+    sums = Measured.of(release).sums(codes, len(items))
     part = _part(release, items, p / p.sum(), sums, columns, said)
     # Summing over items cannot add to the l1 error.
     return replace(part, predicted_l1_error=min(release.predicted_l1_error, part.predicted_l1_error))
 
 
-def widened(release: Release) -> Release:
-    """The release with intervals that stay wide where there is nothing but noise: all of [0, 1] if the whole is not
+def widen_intervals(release: Release) -> Release:
+    """The release with intervals that stay wide if there is nothing but noise: all of [0, 1] if the whole is not
     seen above its noise, and no upper end below what noise alone reaches, as [0, 0] would be.
     """
     measured = Measured.of(release)
@@ -63,35 +65,45 @@ def widened(release: Release) -> Release:
     return replace(release, upper=np.maximum(release.upper, least))
 
 
+def missed_share(release: Release) -> Quantity | None:
+    """The share of all that belongs to items which are not listed; None if there is no item for them."""
+    unlisted = np.array([is_unlisted(item) for item in release.items], dtype=np.int64)
+    if not unlisted.any():
+        return None
+    place = int(np.argmax(unlisted))
+    if unlisted.sum() > 1:
+        release, place = sum_items(release, ("listed", "missed"), unlisted, ("item",), {}), 1
+    ends = float(release.lower[place]), float(release.upper[place])
+    return Quantity(float(release.probabilities[place]), *ends, release.confidence)
+
+
 def conditional(release: Release, columns: Sequence[str], given: Mapping[str, Any]) -> Release:
     """The distribution over `columns` among the items whose other columns are as `given`."""
     if not given:
-        raise InvalidArgument("given is empty: name a column and its value, as in conditional('page', country='DE').")
-    fixed = dict(zip(_places(release, list(given)), given.values(), strict=True))
+        raise InvalidArgument("given={}: needs a column and its value, as in conditional('page', country='DE').")
+    fixed = dict(zip(_column_places(release, list(given)), given.values(), strict=True))
     chosen = [
         place
         for place, item in enumerate(release.items)
-        if all(item[column] == value for column, value in fixed.items())  # type: ignore[index]
+        if all(values_of(item)[column] == value for column, value in fixed.items())
     ]
     if not chosen:
-        raise InvalidArgument(f"given={dict(given)!r} is not in the domain of this release.")
-    return within(release, columns, given, np.array(chosen, dtype=np.int64))
+        raise InvalidArgument(f"given={dict(given)!r}: needs values that at least one item of this release has.")
+    return conditional_at(release, columns, given, np.array(chosen, dtype=np.int64))
 
 
-def within(release: Release, columns: Sequence[str], given: Mapping[str, Any], chosen: Places) -> Release:
+def conditional_at(release: Release, columns: Sequence[str], given: Mapping[str, Any], chosen: Integers) -> Release:
     """The distribution over `columns` among the items at `chosen`: those whose other columns are as `given`."""
-    places = _places(release, columns or [name for name in release.item_columns if name not in given])
+    places = _column_places(release, columns or [name for name in release.item_columns if name not in given])
     if set(given) & {release.item_columns[place] for place in places}:
-        raise InvalidArgument(
-            f"columns={list(columns)!r} and given={dict(given)!r} overlap: a column can be in one only."
-        )
-    items, codes = _grouped(release, places, chosen)
-    shares = _sums(release.probabilities[chosen], codes, len(items))
+        raise InvalidArgument(f"columns={list(columns)!r}, given={dict(given)!r}: a column can be in one of them only.")
+    items, codes = _distinct_values(release, places, chosen)
+    shares = sum_by_code(release.probabilities[chosen], codes, len(items))
     share = float(shares.sum())
     q = shares / share if share > 0 else np.full(len(items), 1 / len(items))
     names = tuple(release.item_columns[place] for place in places)
     told = ", ".join(f"{name}={value}" for name, value in given.items())
-    ratios = Measured.of(release).within(chosen, codes, len(items))
+    ratios = Measured.of(release).ratios(chosen, codes, len(items))
     return _part(release, items, q / q.sum(), ratios, names, {"given": told})
 
 
@@ -126,29 +138,24 @@ def _part(
     )
 
 
-def _places(release: Release, columns: Sequence[str]) -> list[int]:
+def _column_places(release: Release, columns: Sequence[str]) -> list[int]:
     for name in columns:
         if name not in release.item_columns:
             raise InvalidArgument(
-                f"column {name!r} is not an item column of this release, which has "
+                f"columns={list(columns)!r}: {name!r} needs to be one of the item columns of this release, which are "
                 f"{', '.join(map(repr, release.item_columns))}."
             )
     if not columns or len(set(columns)) < len(columns):
-        raise InvalidArgument(f"columns={list(columns)!r}: name at least one column, and each once.")
+        raise InvalidArgument(f"columns={list(columns)!r}: needs at least one column, and each once.")
     return [release.item_columns.index(name) for name in columns]
 
 
-def _grouped(release: Release, places: Sequence[int], chosen: Places) -> tuple[tuple[Any, ...], Places]:
+def _distinct_values(release: Release, places: Sequence[int], chosen: Integers) -> tuple[tuple[Any, ...], Integers]:
     """The distinct values of some columns, in order of appearance, and which of them each chosen item has."""
-    several = len(release.item_columns) > 1
     codes: dict[Any, int] = {}
     found = np.empty(len(chosen), dtype=np.int64)
     for number, place in enumerate(chosen.tolist()):
-        item: Any = release.items[place]
-        value = tuple(item[one] for one in places) if several else (item,)
+        values = values_of(release.items[place])
+        value = tuple(values[one] for one in places)
         found[number] = codes.setdefault(value, len(codes))
     return tuple(value if len(places) > 1 else value[0] for value in codes), found
-
-
-def _sums(values: Floats, codes: Places, size: int) -> Floats:
-    return np.bincount(codes, weights=values, minlength=size).astype(np.float64)

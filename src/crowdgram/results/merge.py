@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidArgument
-from .marginals import summed
-from .release import Item, Other
+from .marginals import sum_items
+from .values import Item, Other, is_unlisted, values_of
 
 if TYPE_CHECKING:
     from .release import Release
 
-__all__ = ["merged", "merged_in_groups"]
+__all__ = ["merge_items", "merge_within_groups"]
 
 _TYPES = (bool, int, str, datetime.datetime, datetime.date, uuid.UUID)
 
 
-def merged(
+def merge_items(
     release: Release, mapping: Mapping[Any, Any] | Callable[[Any], Any], other: str | None, column: str | None
 ) -> Release:
     """The release over what `mapping` makes of its items; its errors are those of sums."""
     _check_names(other, column)
-    mapped = _mapped(release.items, mapping, other)
+    mapped = _map_items(release.items, mapping, other)
     listed = list(dict.fromkeys(target for target in mapped if target is not _Rest))
     columns = _columns(release.item_columns, listed, column)
     items: tuple[Item, ...] = tuple(listed)
@@ -35,10 +35,10 @@ def merged(
         items = (*listed, rest if len(columns) == 1 else (rest,) * len(columns))
     place: dict[Any, int] = {target: number for number, target in enumerate(listed)}
     codes = np.array([place.get(target, len(listed)) for target in mapped], dtype=np.int64)
-    return summed(release, items, codes, columns, {"merged_from": len(release)})
+    return sum_items(release, items, codes, columns, {"merged_from": len(release)})
 
 
-def merged_in_groups(
+def merge_within_groups(
     joint: Release, mapping: Mapping[Any, Any] | Callable[[Any], Any], other: str | None, column: str | None
 ) -> Release:
     """The joint release of groups over what `mapping` makes of the items in each.
@@ -49,7 +49,7 @@ def merged_in_groups(
     pairs: Any = joint.items
     own = [pair[1] if len(pair) == 2 else pair[1:] for pair in pairs]
     distinct = tuple(dict.fromkeys(own))
-    became = dict(zip(distinct, _mapped(distinct, mapping, other), strict=True))
+    became = dict(zip(distinct, _map_items(distinct, mapping, other), strict=True))
     listed = list(dict.fromkeys(target for target in became.values() if target is not _Rest))
     columns = (joint.item_columns[0], *_columns(joint.item_columns[1:], listed, column))
     rest = None
@@ -65,12 +65,12 @@ def merged_in_groups(
         elif target is _Rest:
             places[pair] = (1, (group, *[rest] * wide))
         else:
-            places[pair] = (0, (group, *_values(target)))
+            places[pair] = (0, (group, *values_of(target)))
     # Listed pairs first, then each group's own other item, then that of no group.
     items = tuple(item for _, item in sorted(dict.fromkeys(places.values()), key=lambda found: found[0]))
     number = {item: place for place, item in enumerate(items)}
     codes = np.array([number[places[pair][1]] for pair in pairs], dtype=np.int64)
-    return summed(joint, items, codes, columns, {"merged_from": len(joint)})
+    return sum_items(joint, items, codes, columns, {"merged_from": len(joint)})
 
 
 def _check_names(other: object, column: object) -> None:
@@ -82,10 +82,10 @@ def _check_names(other: object, column: object) -> None:
 
 def _name(release: Release, other: str | None) -> str:
     """The name of the other item: as given, or that of the one that is there."""
-    name = other or next((str(value) for value in _values(release.items[-1]) if isinstance(value, Other)), None)
+    name = other or next((str(value) for value in values_of(release.items[-1]) if isinstance(value, Other)), None)
     if name is None:
         raise InvalidArgument(
-            "mapping gives no item for some items of the release. Name one for them, as in other='other'."
+            "mapping: needs to give every item of the release a new one. Name one for the rest, as in other='other'."
         )
     return name
 
@@ -94,7 +94,7 @@ class _Rest:
     """Stands for the other item until it has a name."""
 
 
-def _mapped(items: Sequence[Any], mapping: Any, other: str | None) -> list[Any]:
+def _map_items(items: Sequence[Any], mapping: Any, other: str | None) -> list[Any]:
     """What each item becomes; _Rest for the other item."""
     return [_Rest if target is None else _plain(target) for target in _targets(items, mapping, other)]
 
@@ -104,14 +104,14 @@ def _targets(items: Sequence[Any], mapping: Any, other: str | None) -> list[Any]
         known = set(items)
         for item in mapping:
             if item not in known:
-                raise InvalidArgument(f"mapping has the item {item!r}, which is not in the domain of this release.")
+                raise InvalidArgument(f"mapping: its item {item!r} needs to be one of the release's items.")
         # Numbers or dates of which some get names are names from then on.
         named = bool(mapping) and all(target is None or isinstance(target, str) for target in mapping.values())
         return [
             mapping[item]
             if item in mapping
             else None
-            if other is not None or _is_other(item)
+            if other is not None or is_unlisted(item)
             else str(item)
             if named and not isinstance(item, tuple)
             else item
@@ -119,7 +119,7 @@ def _targets(items: Sequence[Any], mapping: Any, other: str | None) -> list[Any]
         ]
     if not callable(mapping):
         raise InvalidArgument(f"mapping={mapping!r}: needs to be a mapping or a function of an item.")
-    return [None if _is_other(item) else mapping(item) for item in items]
+    return [None if is_unlisted(item) else mapping(item) for item in items]
 
 
 def _columns(names: tuple[str, ...], items: list[Any], column: str | None) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def _columns(names: tuple[str, ...], items: list[Any], column: str | None) -> tu
             f"mapping: all items need to become {needed}. What is not in it stays as it is, unless other names an item "
             "for the rest."
         )
-    for values in zip(*(_values(item) for item in items), strict=True):
+    for values in zip(*(values_of(item) for item in items), strict=True):
         kinds = {type(value) for value in values}
         if len(kinds) > 1 or not kinds <= set(_TYPES):
             found = ", ".join(sorted(kind.__name__ for kind in kinds))
@@ -150,11 +150,3 @@ def _plain(target: Any) -> Any:
     if isinstance(target, Other):
         raise InvalidArgument("mapping: an item cannot become an Other. Map it to None, and name it by other.")
     return target.item() if isinstance(target, np.generic) else target
-
-
-def _is_other(item: Any) -> bool:
-    return any(isinstance(value, Other) for value in _values(item))
-
-
-def _values(item: Any) -> tuple[Any, ...]:
-    return item if isinstance(item, tuple) else (item,)

@@ -1,24 +1,29 @@
-"""The release: what comes out. A frozen value; all that can be asked of it costs no further privacy."""
+"""The release: what comes out. A frozen value; all that can be asked of it costs no further privacy.
+
+The class holds the fields and what follows from them at once. Everything else is a function in a module of its own
+(`marginals`, `merge`, `sampling`; the packages `inference`, `export`, `present`), and a method here is one call to it.
+"""
 
 from __future__ import annotations
 
 import datetime
 import math
 import os
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ..errors import InvalidArgument, MissingDependency, UnknownItem
+from ..arrays import Floats
+from ..errors import InvalidArgument, UnknownItem
 from ..escaping import printable
 from ..mechanisms.estimate import TOO_LITTLE, Divisor
 from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
+from .marginals import conditional, marginal, missed_share
+from .merge import merge_items
+from .values import Difference, Item, ItemEstimate, Quantity, Value, is_other, values_of
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -27,102 +32,11 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = [
-    "OWN_SUM",
-    "Difference",
-    "Item",
-    "ItemEstimate",
-    "Other",
-    "Quantity",
-    "Release",
-    "Value",
-    "label",
-    "optional_library",
-    "pandas_frame",
-    "plain",
-]
-
-Floats = npt.NDArray[np.float64]
+__all__ = ["OWN_SUM", "Release"]
 
 OWN_SUM = Divisor(own=1.0)
 """Of shares that were divided by their own sum."""
 _FIGURES = ("probability", "standard_error", "lower", "upper", "is_other")
-
-
-@dataclass(frozen=True)
-class Other:
-    """The one item that stands for all items that are not listed.
-
-    Not a string, so that no item of the table can be taken for it: `Other("other") != "other"`. Its name is unlike
-    that of every listed item. With several item columns it stands in each of them, or in all but that of the groups.
-    """
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-    @classmethod
-    def apart_from(cls, items: Iterable[object], name: str) -> Other:
-        """An item of this name, with a star or more to it if a listed item, or a value of one, is called so."""
-        taken = set()
-        for item in items:
-            taken |= {label(item), *map(str, item)} if isinstance(item, tuple) else {str(item)}
-        while name in taken:
-            name += "*"
-        return cls(name)
-
-
-Value = int | str | bool | datetime.date | datetime.datetime | uuid.UUID | Other
-Item = Value | tuple[Value, ...]
-"""A value of the item column; a tuple of values where there are several columns."""
-
-
-@dataclass(frozen=True)
-class ItemEstimate:
-    """One item of a release."""
-
-    item: Item
-    probability: float
-    standard_error: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A number computed from a release, such as its entropy, for the answer without noise.
-
-    value: what it is likely to be; not what the noisy probabilities give as they stand, which is biased; nan where it
-    could be anything. lower, upper: an interval at level `confidence`, which covers the table's own answer. Where much
-    is lost in noise it is far wider than chance alone would make it: it holds all that the lost items may be.
-    """
-
-    value: float
-    lower: float
-    upper: float
-    confidence: float
-
-    def __float__(self) -> float:
-        return self.value
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there is anything to say: if not, the value is nan, and the interval all that is possible."""
-        return not math.isnan(self.value)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One item of two releases: its probability in the first and in the second, and first minus second, with errors."""
-
-    item: Item
-    first: float
-    second: float
-    difference: float
-    standard_error: float
-    lower: float
-    upper: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,12 +47,12 @@ class Release:
     probabilities: sum to 1. standard_errors: of the noise. lower, upper: an interval at level `confidence`, which
     covers the table's own answer, what SQL would have given without privacy. predicted_l1_error: of all probabilities
     together, against the table's own. sampling_errors: how far the table's own may be from the population that its
-    users came from; None where the mechanism does not learn it. events: every draw of noise that the table paid for.
+    users came from; None if the mechanism does not learn it. events: every draw of noise that the table paid for.
     mechanism, parameters: how it was made; public. weight: "rows" (share of all rows) or "users" (the average user).
     versions: of the software that made it. item_columns: the columns that items are values of; with several, items are
     tuples. measured: the shares as measured, before shrinkage; noise_errors: of their independent noise; divisor: of
     what they were divided by; other_errors: what else than noise the intervals allow for. Sums of items start from
-    these four; where there are no noise_errors, from the standard errors.
+    these four; without noise_errors, from the standard errors.
     """
 
     items: tuple[Item, ...]
@@ -162,20 +76,19 @@ class Release:
     divisor: Divisor = OWN_SUM
 
     def __post_init__(self) -> None:
-        columns = [self.probabilities, self.standard_errors, self.lower, self.upper]
-        optional = [self.sampling_errors, self.measured, self.other_errors, self.noise_errors]
-        for values in [*columns, *(one for one in optional if one is not None)]:
-            if len(values) != len(self.items):
-                raise InvalidArgument(f"a release of {len(self.items)} items has a column of {len(values)} values.")
-            values.flags.writeable = False
+        for name, values in self._fields():
+            if isinstance(values, np.ndarray):
+                if len(values) != len(self.items):
+                    raise InvalidArgument(
+                        f"{name}: needs a value for each of {len(self.items)} items, not {len(values)}."
+                    )
+                values.flags.writeable = False
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Release):
             return NotImplemented
-        pairs = [(getattr(self, one.name), getattr(other, one.name)) for one in fields(self)]
-        return _types(self.items) == _types(other.items) and all(
-            np.array_equal(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else a == b for a, b in pairs
-        )
+        pairs = zip(self._fields(), other._fields(), strict=True)
+        return all(_same(mine, theirs) for (_, mine), (_, theirs) in pairs) and _types(self) == _types(other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -193,6 +106,13 @@ class Release:
         """The items, in their order."""
         return iter(self.items)
 
+    def __repr__(self) -> str:
+        g = self.guarantee
+        return (
+            f"<Release of {len(self)} items by {printable(self.mechanism)}, weight={self.weight!r}, "
+            f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.adjacency.value}>"
+        )
+
     @property
     def heads(self) -> tuple[str, ...]:
         """The names of the item columns in tables and pictures. One that is called like a figure is "item" there."""
@@ -205,12 +125,11 @@ class Release:
 
         It is the last one. With groups, each group may have another such item of its own.
         """
-        last = self.items[-1] if self.items else None
-        return last if all(isinstance(value, Other) for value in _values(last)) else None
+        return self.items[-1] if self.items and is_other(self.items[-1]) else None
 
     @property
     def threshold_delta(self) -> float:
-        """The part of delta that was for finding the items; 0 where the domain was public."""
+        """The part of delta that was for finding the items; 0 if the domain was public."""
         return math.fsum(event.delta for event in self.events if isinstance(event, ThresholdEvent))
 
     @property
@@ -229,32 +148,16 @@ class Release:
 
     @cached_property
     def missed(self) -> Quantity | None:
-        """The share of all that belongs to items which are not listed: what a search for items has missed. None where
+        """The share of all that belongs to items which are not listed: what a search for items has missed. None if
         there is no item for them. With groups, the items for all others of every group are counted together.
         """
-        from .marginals import summed
-
-        unlisted = self._unlisted
-        if not unlisted.any():
-            return None
-        if unlisted.sum() == 1:
-            one = self._at(int(np.argmax(unlisted)))
-        else:
-            one = summed(self, ("listed", "missed"), unlisted.astype(np.int64), ("item",), {}).estimate("missed")
-        return Quantity(one.probability, one.lower, one.upper, self.confidence)
-
-    def about_items(self) -> str | None:
-        """Where the items come from, in plain words; None for a public domain that is all."""
-        from ..present.wording import items
-
-        return items(self)
+        return missed_share(self)
 
     def texts(self, item: Item) -> tuple[str, ...]:
-        """The values of an item in words. In a column where all times are midnight, the days."""
-        values = _values(item)
+        """The values of an item in words. In a column in which all times are midnight, the days."""
         return tuple(
             str(value.date() if whole and isinstance(value, datetime.datetime) else value)
-            for value, whole in zip(values, self._whole_days, strict=True)
+            for value, whole in zip(values_of(item), self._whole_days, strict=True)
         )
 
     def probability(self, item: Item) -> float:
@@ -263,39 +166,17 @@ class Release:
 
     def estimate(self, item: Item) -> ItemEstimate:
         """One item with its standard error and interval."""
-        return self._at(self._place(item))
+        return self._estimate_at(self._place(item))
 
     def top(self, n: int = 10) -> list[ItemEstimate]:
         """The n most probable items, most probable first."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 0:
             raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.")
         order = np.argsort(-self.probabilities, kind="stable")[:n]
-        return [self._at(int(place)) for place in order]
-
-    def intervals(self, of: Literal["table", "population"] = "table") -> tuple[Floats, Floats]:
-        """Lower and upper ends at level `confidence`.
-
-        "table": they cover the table's own answer, what SQL would have given without privacy: noise and clipping.
-        "population": they cover the population that its users came from, of which they are taken as a sample.
-        """
-        if of == "table":
-            return self.lower, self.upper
-        if of != "population":
-            raise InvalidArgument(f"of={of!r}: needs to be 'table' or 'population'.")
-        if self.sampling_errors is None:
-            raise InvalidArgument(
-                f"of='population': mechanism={self.mechanism!r} does not learn how users differ, and a part of a "
-                "release does not know it. Use mechanism='auto', and the release as a whole."
-            )
-        reach = NormalDist().inv_cdf((1 + self.confidence) / 2) * self.sampling_errors
-        middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
-        wider = np.hypot(half, reach)
-        return np.clip(middle - wider, 0.0, 1.0), np.clip(middle + wider, 0.0, 1.0)
+        return [self._estimate_at(int(place)) for place in order]
 
     def marginal(self, *columns: str) -> Release:
         """The distribution over some of the item columns, with errors of its own. Costs no privacy."""
-        from .marginals import marginal
-
         return marginal(self, columns)
 
     def conditional(self, *columns: str, given: Mapping[str, Value] | None = None, **fixed: Value) -> Release:
@@ -305,8 +186,6 @@ class Release:
 
         Without `columns`: over all columns that are not fixed. `given`: for columns whose names are no Python names.
         """
-        from .marginals import conditional
-
         return conditional(self, columns, {**(given or {}), **fixed})
 
     def merged(
@@ -325,17 +204,35 @@ class Release:
         as it is, or becomes part of the item called `other`, if that is given; so does what becomes None. column: the
         name of the new item column. An `Other` stays one.
         """
-        from .merge import merged
+        return merge_items(self, mapping, other, column)
 
-        return merged(self, mapping, other, column)
+    def sample(self, n: int, *, seed: int | None = None) -> list[Item]:
+        """n synthetic items, drawn independently with the released probabilities. Costs no privacy.
+
+        The randomness is ordinary: the release is public already, and nothing is hidden by it. The items belong to no
+        users, and say no more than the probabilities do.
+        """
+        from .sampling import sample
+
+        return sample(self, n, seed)
+
+    def intervals(self, of: Literal["table", "population"] = "table") -> tuple[Floats, Floats]:
+        """Lower and upper ends at level `confidence`.
+
+        "table": they cover the table's own answer, what SQL would have given without privacy: noise and clipping.
+        "population": they cover the population that its users came from, of which they are taken as a sample.
+        """
+        from ..inference.intervals import intervals
+
+        return intervals(self, of)
 
     def entropy(self, *, base: float = 2.0, of: Literal["table", "population"] = "table") -> Quantity:
         """The entropy of the distribution, in bits unless `base` says otherwise. Costs no privacy.
 
-        An item "other" counts as one item. Where much of the mass is in items that are lost in noise, the interval is
+        An item "other" counts as one item. If much of the mass is in items that are lost in noise, the interval is
         wide: they may share it evenly or not.
         """
-        from ..inference.distances import entropy
+        from ..inference.entropy import entropy
 
         return entropy(self, base, of)
 
@@ -350,9 +247,8 @@ class Release:
 
         kind: "l1", the sum of absolute differences; "tv", half of it; "l2", the root of the sum of squares. Both need
         the same items, in any order; if both have an item for all others, what only one of them lists is counted there.
-        The noise of the two is taken to be independent: it is,
-        for two releases, for parts of them, and for two groups of one release. of: "population" allows for sampling
-        too, for two tables of different users.
+        The noise of the two is taken to be independent: it is, for two releases, for parts of them, and for two groups
+        of one release. of: "population" allows for sampling too, for two tables of different users.
         """
         from ..inference.distances import distance
 
@@ -370,31 +266,6 @@ class Release:
 
         return differences(self, other, n, of)
 
-    def sample(self, n: int, *, seed: int | None = None) -> list[Item]:
-        """n synthetic items, drawn independently with the released probabilities. Costs no privacy.
-
-        The randomness is ordinary: the release is public already, and nothing is hidden by it. The items belong to no
-        users, and say no more than the probabilities do.
-        """
-        from .sampling import sample
-
-        return sample(self, n, seed)
-
-    def to_arrow(self) -> pyarrow.Table:
-        """A table with a row for each item."""
-        import pyarrow as pa
-
-        return pa.table(self.columns())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with a row for each item."""
-        return pandas_frame(self.columns())
-
-    def to_polars(self) -> polars.DataFrame:
-        """A data frame with a row for each item."""
-        frame: polars.DataFrame = optional_library("polars").DataFrame(self.columns())
-        return frame
-
     def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
         """The release as a dp_accounting event, to compose with other releases of the same users.
 
@@ -406,23 +277,58 @@ class Release:
         """
         return to_dp_event(self.events, without_thresholds=without_thresholds)
 
+    def columns(self) -> dict[str, Any]:
+        """The columns of a frame: the item columns, then the figures.
+
+        In a column of strings the other item has its name; elsewhere it is missing. `is_other`, which is there only if
+        there are such items, says which they are.
+        """
+        from ..export.tabular import columns
+
+        return columns(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table with a row for each item."""
+        from ..export.tabular import to_arrow
+
+        return to_arrow(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with a row for each item."""
+        from ..export.tabular import to_pandas
+
+        return to_pandas(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A data frame with a row for each item."""
+        from ..export.tabular import to_polars
+
+        return to_polars(self)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release as JSON, whole or not at all."""
-        from ..export.json_file import save
+        from ..export import save
 
         save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the table of `to_arrow` as CSV, whole or not at all."""
-        from ..export.json_file import write_csv
+        from ..export import write_csv
 
         write_csv(self, path)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table of `to_arrow` as Parquet, whole or not at all."""
-        from ..export.json_file import write_parquet
+        from ..export import write_parquet
 
         write_parquet(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Release:
+        """Read a release that `save` wrote; of a grouped one, the joint release."""
+        from ..export import load_joint
+
+        return load_joint(path)
 
     def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
         """Write a page to read in a browser, whole or not at all: items with intervals, the guarantee, how it was made.
@@ -433,13 +339,6 @@ class Release:
 
         write_html(self, path, title)
 
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> Release:
-        """Read a release that `save` wrote; of a grouped one, the joint release."""
-        from ..export.json_file import load_joint
-
-        return load_joint(path)
-
     def plot(
         self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes | None = None
     ) -> matplotlib.axes.Axes:
@@ -448,31 +347,28 @@ class Release:
 
         return plot(self, n, truth, ax)
 
-    def __repr__(self) -> str:
-        g = self.guarantee
-        return (
-            f"<Release of {len(self)} items by {printable(self.mechanism)}, weight={self.weight!r}, "
-            f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.adjacency.value}>"
-        )
+    def about_items(self) -> str | None:
+        """The sentences that say where the items come from; None if the domain is public and there is no other item."""
+        from ..present.wording import about_items
+
+        return about_items(self)
 
     def _repr_html_(self) -> str:
-        from ..present.plots import in_a_notebook
+        from ..present.notebook import release_view
 
-        return in_a_notebook(self)
+        return release_view(self)
+
+    def _fields(self) -> list[tuple[str, Any]]:
+        return [(one.name, getattr(self, one.name)) for one in fields(self)]
 
     @cached_property
     def _places(self) -> dict[Item, int]:
         return {item: place for place, item in enumerate(self.items)}
 
     @cached_property
-    def _unlisted(self) -> npt.NDArray[np.bool_]:
-        """Which items stand for all that are not listed, of all or of a group."""
-        return np.array([any(isinstance(value, Other) for value in _values(item)) for item in self.items], dtype=bool)
-
-    @cached_property
     def _whole_days(self) -> tuple[bool, ...]:
         """In which columns every time is midnight: those of date_trunc."""
-        columns = zip(*(_values(item) for item in self.items), strict=True)
+        columns = zip(*(values_of(item) for item in self.items), strict=True)
         return tuple(
             all(value.time() == datetime.time() for value in column if isinstance(value, datetime.datetime))
             for column in columns
@@ -482,9 +378,9 @@ class Release:
         try:
             return self._places[item]
         except (KeyError, TypeError):
-            raise UnknownItem(f"item={item!r} is not in the domain of this release.") from None
+            raise UnknownItem(f"item={item!r}: needs to be one of the release's items.", item=item) from None
 
-    def _at(self, place: int) -> ItemEstimate:
+    def _estimate_at(self, place: int) -> ItemEstimate:
         return ItemEstimate(
             self.items[place],
             float(self.probabilities[place]),
@@ -493,74 +389,13 @@ class Release:
             float(self.upper[place]),
         )
 
-    def columns(self) -> dict[str, Any]:
-        """The columns of a frame: the item columns, then the rest.
 
-        In a column of strings the other item has its name; elsewhere it is missing. `is_other`, which is there only if
-        there are such items, says which they are.
-        """
-        one = len(self.item_columns) == 1
-        rows: Any = [(item,) for item in self.items] if one else self.items
-        parts = zip(self.heads, zip(*rows, strict=True), strict=True)
-        others = np.array([any(isinstance(value, Other) for value in row) for row in rows])
-        return {
-            **{name: _column(values) for name, values in parts},
-            "probability": np.array(self.probabilities),
-            "standard_error": np.array(self.standard_errors),
-            "lower": np.array(self.lower),
-            "upper": np.array(self.upper),
-            **({"is_other": others} if others.any() else {}),
-        }
+def _same(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
+        return np.array_equal(mine, theirs)
+    return bool(mine == theirs)
 
 
-def label(item: object) -> str:
-    """An item in words."""
-    if not isinstance(item, tuple):
-        return str(item)
-    return str(item[0]) if all(isinstance(value, Other) for value in item) else ", ".join(map(str, item))
-
-
-def plain(value: Value) -> Any:
-    """A value as frames take it: UUIDs are text there."""
-    return str(value) if isinstance(value, uuid.UUID) else value
-
-
-def pandas_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
-    """A data frame in which integers and booleans stay what they are where one is missing."""
-    library = optional_library("pandas")
-    kept = dict(columns)
-    for name, values in columns.items():
-        present = (
-            {type(value) for value in values} - {type(None)} if isinstance(values, list) and None in values else None
-        )
-        if present == {bool}:
-            kept[name] = library.array(values, dtype="boolean")
-        elif present == {int}:
-            largest = max(value for value in values if value is not None)
-            kept[name] = library.array(values, dtype="Int64" if largest < 2**63 else "UInt64")
-    frame: pandas.DataFrame = library.DataFrame(kept)
-    return frame
-
-
-def _column(values: Sequence[Value]) -> list[Any]:
-    texts = all(isinstance(value, (str, Other)) for value in values)
-    return [(value.name if texts else None) if isinstance(value, Other) else plain(value) for value in values]
-
-
-def _types(items: tuple[Item, ...]) -> list[list[type]]:
-    """The types of all values: True and 1 are equal, but not the same item."""
-    return [[type(value) for value in _values(item)] for item in items]
-
-
-def _values(item: Any) -> tuple[Any, ...]:
-    return item if isinstance(item, tuple) else (item,)
-
-
-def optional_library(library: str) -> Any:
-    """A library that Crowdgram can do without, or an error that says how to get it."""
-    import importlib
-
-    try:
-        return importlib.import_module(library)
-    except ImportError:
-        raise MissingDependency(f"{library} is not installed: pip install 'crowdgram[{library}]'.") from None
+def _types(release: Release) -> list[list[type]]:
+    """The types of all values of items: True and 1 are equal, but not the same item."""
+    return [[type(value) for value in values_of(item)] for item in release.items]

@@ -13,7 +13,8 @@ import numpy as np
 from ..errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from .release import Item, Release
+    from .release import Release
+    from .values import Item
 
 __all__ = ["sample"]
 
