@@ -17,7 +17,7 @@ import crowdgram
 from crowdgram import GroupedRelease, Other
 from crowdgram.cli.app import app
 
-from ..results.test_marginals import made
+from ..results.synthetic import made
 
 
 def run(*arguments):

@@ -2,54 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 import warnings
 
 import numpy as np
 import pytest
 
-from crowdgram.errors import MissingDependency
-from crowdgram.privacy import Guarantee, LaplaceEvent
-from crowdgram.results import Release
+from crowdgram.errors import InvalidArgument, MissingDependency
+
+from .test_notebook import AWKWARD, made
+from .test_report import grouped, with_other
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
-
-AWKWARD = [
-    "$x",
-    "$$",
-    "a$b$c",
-    r"\$\frac{",
-    "_^{",
-    "<script>",
-    "&amp;",
-    "%s",
-    "x" * 500,
-    "a\nb\tc",
-    "名前",
-    "",
-    "\x1b[31m",
-    7,
-]
-
-
-def made(items=("b", "a", "c"), weight="rows", delta=0.0):
-    k = len(items)
-    p = np.arange(1, k + 1) / (k * (k + 1) / 2)
-    return Release(
-        items=tuple(items),
-        probabilities=p,
-        standard_errors=np.full(k, 0.1),
-        lower=np.maximum(p - 0.1, 0),
-        upper=np.minimum(p + 0.1, 1),
-        confidence=0.95,
-        predicted_l1_error=0.25,
-        guarantee=Guarantee(1.0, delta),
-        events=(LaplaceEvent("counts", 2**30, 2.0**30, k),),
-        mechanism="laplace",
-        weight=weight,
-    )
 
 
 def labels(ax):
@@ -108,22 +73,35 @@ def test_without_matplotlib(monkeypatch):
         made().plot()
 
 
-def test_html_shows_the_top_and_counts_the_rest():
-    page = made([f"item {n}" for n in range(30)])._repr_html_()
-    assert page.count("<tr>") == 1 + 20
-    assert "and 10 more items" in page
-    assert "item 29" in page
-    assert "item 3<" not in page
+def test_a_picture_of_groups():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    figure = grouped().plot(2)
+    panels = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_title().split()[0] for ax in panels] == ["g0", "g1", "g2"]
+    assert [label.get_text() for label in panels[0].get_yticklabels()] == ["a", "b"]
+    assert [bar.get_width() for bar in panels[1].patches] == pytest.approx([1 / 6, 1 / 2], abs=0.01)
+    assert {ax.get_xlim() for ax in panels} == {panels[0].get_xlim()}
+    assert "for all groups together" in figure.get_suptitle()
+    assert len(panels[0].containers) >= 1
+    chosen = grouped().plot(groups=["g2"])
+    assert "1 of 3 groups" in chosen.get_suptitle()
+    missing = with_other().plot()
+    assert [text.get_text().strip() for text in missing.axes[1].texts] == ["not listed", "0.429"]
+    many = grouped(np.full(30, 1 / 30)).plot(1)
+    assert sum(ax.get_visible() for ax in many.axes) == 12
 
 
-@pytest.mark.parametrize("item", AWKWARD, ids=repr)
-def test_html_escapes_every_name(item):
-    page = made([item, "plain"])._repr_html_()
-    assert "<script" not in page
-    assert page.count("<tr>") == 3
-
-
-def test_html_escapes_what_a_loaded_file_may_hold():
-    page = dataclasses.replace(made(), mechanism="<b>", guarantee=Guarantee(1.0, unit="<i>"))._repr_html_()
-    assert "<i>" not in page
-    assert "released by <b>" not in page
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n": 0}, "n=0"),
+        ({"n": True}, "n=True"),
+        ({"groups": []}, "groups=\\[\\]"),
+        ({"groups": ["g0", "g0"]}, "each once"),
+        ({"groups": ["none"]}, "'none'"),
+    ],
+)
+def test_pictures_that_cannot_be_drawn(options, said):
+    with pytest.raises(InvalidArgument, match=said):
+        grouped().plot(**options)

@@ -14,9 +14,8 @@ from crowdgram import GroupedRelease, Other
 from crowdgram.errors import InvalidArgument, UnwritableTarget
 from crowdgram.present.markup import bar, digits, scale
 from crowdgram.present.report import page
-from crowdgram.present.selection import common_items, largest_groups
 
-from ..results.test_marginals import made
+from ..results.synthetic import made
 
 OTHER = Other("other")
 
@@ -225,53 +224,3 @@ def test_bars_and_their_scale():
 def test_digits_show_three_of_the_largest():
     assert [digits([p]) for p in (1.0, 0.2, 0.02, 0.003, 1e-5, 1e-12, 0.0)] == [4, 4, 4, 5, 7, 9, 4]
     assert digits([]) == 4
-
-
-def test_what_is_common():
-    whole = with_other()
-    assert largest_groups(whole, 1) == ["DE"]
-    assert common_items([whole["DE"], whole["FR"]], 1) == ["a", OTHER]
-    assert largest_groups(grouped((0.2, 0.5, 0.3)), 2) == ["g1", "g2"]
-
-
-def test_a_picture_of_groups():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    figure = grouped().plot(2)
-    panels = [ax for ax in figure.axes if ax.get_visible()]
-    assert [ax.get_title().split()[0] for ax in panels] == ["g0", "g1", "g2"]
-    assert [label.get_text() for label in panels[0].get_yticklabels()] == ["a", "b"]
-    assert [bar.get_width() for bar in panels[1].patches] == pytest.approx([1 / 6, 1 / 2], abs=0.01)
-    assert {ax.get_xlim() for ax in panels} == {panels[0].get_xlim()}
-    assert "for all groups together" in figure.get_suptitle()
-    assert len(panels[0].containers) >= 1
-    chosen = grouped().plot(groups=["g2"])
-    assert "1 of 3 groups" in chosen.get_suptitle()
-    missing = with_other().plot()
-    assert [text.get_text().strip() for text in missing.axes[1].texts] == ["not listed", "0.429"]
-    many = grouped(np.full(30, 1 / 30)).plot(1)
-    assert sum(ax.get_visible() for ax in many.axes) == 12
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"n": 0}, "n=0"),
-        ({"n": True}, "n=True"),
-        ({"groups": []}, "groups=\\[\\]"),
-        ({"groups": ["g0", "g0"]}, "each once"),
-        ({"groups": ["none"]}, "'none'"),
-    ],
-)
-def test_pictures_that_cannot_be_drawn(options, said):
-    with pytest.raises(InvalidArgument, match=said):
-        grouped().plot(**options)
-
-
-def test_a_notebook_shows_groups():
-    text = with_other()._repr_html_()
-    rows = Tables(text).tables[0]
-    assert rows[0] == ["country", "share", "95% interval", "most probable items"]
-    assert [row[0] for row in rows[1:]] == ["DE", "FR", "other"]
-    assert rows[1][3].startswith("other 0.500, a 0.333")
-    assert "This holds for all groups together." in text

@@ -1,12 +1,8 @@
-"""Marginals, conditionals and groups: they agree with the whole, and their errors are honest."""
+"""Marginals and conditionals: they agree with the whole, and their errors are honest."""
 
 from __future__ import annotations
 
-import datetime
-import functools
 import math
-import pickle
-import uuid
 from itertools import product
 
 import numpy as np
@@ -15,41 +11,11 @@ import pyarrow as pa
 import pytest
 
 import crowdgram
-from crowdgram import GroupedRelease, Release
-from crowdgram.errors import InvalidArgument, InvalidDomain
-from crowdgram.export import json_file
-from crowdgram.privacy import GaussianEvent, Guarantee
+from crowdgram.errors import InvalidArgument
+
+from .synthetic import made
 
 COUNTRIES, PAGES, HOURS = ("DE", "FR", "IT"), tuple("abcd"), (0, 1)
-
-
-def project(values):
-    ordered = np.sort(values)[::-1]
-    excess = np.cumsum(ordered) - 1
-    last = np.nonzero(ordered - excess / np.arange(1, len(values) + 1) > 0)[0][-1]
-    return np.maximum(values - excess[last] / (last + 1), 0)
-
-
-def made(measured, errors, items, columns, other=None):
-    """A release as a mechanism would make it of these measured shares."""
-    p = project(measured)
-    reach = 1.96 * errors
-    return Release(
-        items=tuple(items),
-        probabilities=p / p.sum(),
-        standard_errors=errors,
-        lower=np.minimum(np.clip(measured - reach, 0, 1), p),
-        upper=np.maximum(np.clip(measured + reach, 0, 1), p),
-        confidence=0.95,
-        predicted_l1_error=float(errors.sum()),
-        guarantee=Guarantee(1.0, 1e-6),
-        events=(GaussianEvent("counts", 2.0**30, 1e10, len(p)),),
-        mechanism="gaussian",
-        weight="rows",
-        item_columns=tuple(columns),
-        measured=measured,
-        other_errors=np.zeros(len(p)) if other is None else other,
-    )
 
 
 def exact(tables=(COUNTRIES, PAGES, HOURS), columns=("country", "page", "hour")):
@@ -220,168 +186,3 @@ def test_parts_of_a_release_of_nothing(mechanism):
         assert np.all(part.upper <= 1)
         assert np.all(np.isfinite(part.standard_errors))
         assert 0 <= part.predicted_l1_error <= 2
-
-
-# --- groups
-
-
-def visits():
-    """Everybody is in all groups: DE and FR differ in what they read."""
-    rows = [
-        (user, country, page)
-        for user in range(1500)
-        for country, pages in (("DE", "aab"), ("FR", "abb"), ("IT", "c"))
-        for page in pages
-    ]
-    return pd.DataFrame(rows, columns=["user", "country", "page"])
-
-
-def grouped(**more):
-    options = {"user": "user", "item": "page", "by": "country", "groups": ["FR", "DE", "IT", "XX"], "epsilon": 5.0}
-    return crowdgram.release(visits(), **{**options, "domain": ["a", "b", "c"], **more})
-
-
-@functools.cache
-def one():
-    """A release by groups, for all who only look at it."""
-    return grouped()
-
-
-@pytest.mark.parametrize("weight", ["rows", "users"])
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-def test_one_distribution_for_each_group(weight, adjacency):
-    """Each user is in every group; IT has 214 users' weight and noise of scale 0.4: 0.05 is 26 scales away."""
-    made = grouped(weight=weight, adjacency=adjacency, mechanism="laplace", max_rows_per_user=7)
-    assert isinstance(made, GroupedRelease)
-    assert made.groups == tuple(made) == ("FR", "DE", "IT", "XX")
-    assert made.by == "country"
-    assert len(made) == 4
-    assert made["DE"].probability("a") == pytest.approx(2 / 3, abs=0.05)
-    assert made["FR"].probability("a") == pytest.approx(1 / 3, abs=0.05)
-    assert made["IT"].probability("c") == pytest.approx(1, abs=0.05)
-    assert made.shares.probability("DE") == pytest.approx(3 / 7, abs=0.05)
-    # An empty group is seen at 5 times its own noise in fewer than 1 of 10^6 runs; below, 0.1 is a safe bound.
-    assert made["XX"].predicted_l1_error > 0.1 > 5 * made["DE"].predicted_l1_error
-    # One event for all groups: the budget is not multiplied, nor split, by their number.
-    assert len(made.events) == 1
-    assert made.events[0].dimension == 12
-    assert made.guarantee.epsilon == 5.0
-    assert made["DE"].guarantee == made.guarantee
-
-
-def test_groups_are_a_mapping():
-    made = one()
-    assert set(made.keys()) == {"DE", "FR", "IT", "XX"}
-    assert "DE" in made
-    assert "nowhere" not in made
-    assert made.get("nowhere") is None
-    with pytest.raises(KeyError):
-        made["nowhere"]
-    assert made["DE"] is made["DE"]
-    assert "country" in repr(made)
-    assert pickle.loads(pickle.dumps(made)) == made
-    assert made == GroupedRelease(made.joint)
-    assert made != grouped()
-    with pytest.raises(InvalidArgument):
-        GroupedRelease(made["DE"])
-
-
-def test_frames_of_groups():
-    made = one()
-    for frame in (made.to_pandas(), made.to_arrow().to_pandas(), made.to_polars().to_pandas()):
-        assert list(frame.columns) == ["country", "share", "page", "probability", "standard_error", "lower", "upper"]
-        assert len(frame) == 12
-        assert frame.groupby("country").probability.sum().tolist() == pytest.approx([1] * 4)
-
-
-def test_groups_of_joint_items():
-    table = visits().assign(hour=lambda t: t.user % 2)
-    made = crowdgram.release(
-        table,
-        user="user",
-        item=["page", "hour"],
-        by={"c": "lower(country)"},
-        groups=["de", "fr"],
-        epsilon=5.0,
-        domain={"page": ["a", "b"], "hour": [0, 1]},
-    )
-    assert made.by == "c"
-    assert made["de"].item_columns == ("page", "hour")
-    assert made["de"].marginal("page").probability("a") == pytest.approx(2 / 3, abs=0.1)
-
-
-@pytest.mark.parametrize(
-    ("more", "error", "words"),
-    [
-        ({"groups": None}, InvalidArgument, "no groups given.*delta=0"),
-        ({"by": None}, InvalidArgument, "without by"),
-        ({"groups": ["DE", "DE"]}, InvalidDomain, "groups holds 'DE' more than once"),
-        ({"groups": []}, InvalidDomain, "groups is empty"),
-        ({"groups": [1.5]}, InvalidDomain, "groups holds 1.5"),
-        ({"domain": None}, InvalidArgument, "no domain given.*delta=0"),
-    ],
-)
-def test_groups_that_cannot_serve(more, error, words, monkeypatch):
-    monkeypatch.setattr("crowdgram.tables.count_rows", lambda *_: pytest.fail("rows were read"))
-    with pytest.raises(error, match=words):
-        grouped(**more)
-
-
-# --- files
-
-
-def test_joint_and_grouped_releases_round_trip(tmp_path):
-    for number, saved in enumerate([exact(), exact().marginal("page"), one(), one()["DE"]]):
-        saved.save(tmp_path / f"{number}.json")
-        again = crowdgram.load(tmp_path / f"{number}.json")
-        assert type(again) is type(saved)
-        assert again == saved
-    again = Release.load(tmp_path / "2.json")
-    assert again.item_columns == ("country", "page")
-
-
-@pytest.mark.parametrize(
-    "items",
-    [
-        [True, False],
-        [datetime.date(2024, 1, 31), datetime.date(1, 1, 1)],
-        [datetime.datetime(2024, 1, 31, 12, 30, 0, 7), datetime.datetime(1, 1, 1)],
-        [uuid.UUID(int=5), uuid.UUID(int=6)],
-        [(datetime.date(2024, 1, 31), True, 5), (datetime.date(2024, 1, 31), False, 5)],
-    ],
-    ids=lambda items: type(items[0]).__name__,
-)
-def test_items_of_every_kind_round_trip(items, tmp_path):
-    columns = [f"c{k}" for k in range(len(items[0]))] if isinstance(items[0], tuple) else ["c"]
-    one = made(np.array([0.25, 0.75]), np.full(2, 0.1), items, columns)
-    one.save(tmp_path / "r.json")
-    again = crowdgram.load(tmp_path / "r.json")
-    assert again == one
-    assert again.items == tuple(items)
-    assert [type(v) for v in again.items] == [type(v) for v in items]
-    assert again.to_arrow().num_rows == len(again.to_pandas()) == len(again.to_polars()) == 2
-    assert "interval" in again._repr_html_()
-    again.plot(2)
-
-
-def test_a_date_release_end_to_end(tmp_path):
-    table = pa.table({"user": [1, 2, 2], "day": pa.array([datetime.date(2024, 1, 1)] * 3)})
-    one = crowdgram.release(table, user="user", item="day", epsilon=1.0, domain=["2024-01-01", "2024-01-02"])
-    assert one.items == (datetime.date(2024, 1, 1), datetime.date(2024, 1, 2))
-    assert one.item_columns == ("day",)
-    one.save(tmp_path / "r.json")
-    assert crowdgram.load(tmp_path / "r.json") == one
-
-
-def test_a_file_of_version_one_is_read(tmp_path):
-    import json
-
-    document = json_file.to_document(made(np.array([0.25, 0.75]), np.full(2, 0.1), ["a", "b"], ["item"]))
-    for later in ("item_columns", "item_kinds", "measured", "other_errors", "grouped"):
-        document.pop(later, None)
-    (tmp_path / "r.json").write_text(json.dumps({**document, "schema_version": 1}))
-    again = crowdgram.load(tmp_path / "r.json")
-    assert again.items == ("a", "b")
-    assert again.item_columns == ("item",)
-    assert again.measured is None
-    assert again.marginal("item") is again
