@@ -52,11 +52,12 @@ def compare(
         else:
             by, plain = (first, second) if isinstance(one, GroupedRelease) else (second, first)
             raise InvalidArgument(
-                f"{str(by)!r} is a release by groups and {str(plain)!r} is not. Give two of one sort, or one by groups."
+                f"{str(by)!r} (by groups), {str(plain)!r} (not by groups): need to be of one sort. Give two of one "
+                "sort, or one by groups."
             )
         return
     if isinstance(one, Release) or len(one) < 2:
-        raise InvalidArgument(f"{str(first)!r} has no groups to compare. Give a second release.")
+        raise InvalidArgument(f"{str(first)!r}: needs at least two groups to compare. Give a second release.")
     found = one.distances(kind.value)
     _show_distances(console, (one.by, ""), found, kind.value, one)
     a, b = next(iter(found))
@@ -87,15 +88,21 @@ def export(
     if suffix not in writers:
         raise InvalidArgument(f"--output {str(output)!r}: its name must end in .csv, .parquet or .json.")
     if any(one is not None and one.resolve() == output.resolve() for one in (path, merge)):
-        raise InvalidArgument(f"--output {str(output)!r} would overwrite an input. Give another name.")
+        raise InvalidArgument(
+            f"--output {str(output)!r}: needs to be no input, as that would be overwritten. Give another name."
+        )
     if other is not None and merge is None:
-        raise InvalidArgument(f"--other {other!r} is for what --merge does not list. Give --merge too.")
+        raise InvalidArgument(
+            f"--other {other!r}: needs --merge, and names what that does not list. Give both or neither."
+        )
     loaded = load(path)
     if merge is not None:
         joint = loaded if isinstance(loaded, Release) else loaded.joint
         own = 1 if joint is loaded else 2
         if len(joint.item_columns) > own:
-            raise InvalidArgument("--merge is for a release of one item column. In Python, merged() takes any.")
+            raise InvalidArgument(
+                f"--merge {str(merge)!r}: needs a release of one item column. In Python, merged() takes any."
+            )
         items = dict.fromkeys(item if own == 1 else item[1] for item in joint.items)  # type: ignore[index]
         loaded = loaded.merged(_mapping(merge, items), other=other)
     writers[suffix](loaded, output)
@@ -151,9 +158,12 @@ def _show_group_by_group(console: Console, one: Any, two: Any, names: tuple[str,
 
     common = [group for group in one if group in two]
     if one.by != two.by:
-        raise InvalidArgument(f"{names[0]!r} is by {one.by!r} and {names[1]!r} by {two.by!r}. Both need the same.")
+        raise InvalidArgument(
+            f"{names[0]!r}, {names[1]!r}: both need the same column of groups; one is by {one.by!r}, the other by "
+            f"{two.by!r}."
+        )
     if not common:
-        raise InvalidArgument(f"{names[0]!r} and {names[1]!r} have no group in common: there is nothing to compare.")
+        raise InvalidArgument(f"{names[0]!r}, {names[1]!r}: need a group in common, or there is nothing to compare.")
     found = {(group,): one[group].distance(two[group], kind) for group in common}
     ordered = dict(sorted(found.items(), key=lambda pair: by_distance(pair[1])))
     _show_distances(console, (one.by,), ordered, kind, one)
@@ -223,7 +233,7 @@ def _mapping(path: Path, items: Iterable[Any]) -> dict[Any, str]:
     except OSError as error:
         raise UnreadableSource(f"--merge {str(path)!r} cannot be read: {error.strerror}.") from None
     except (UnicodeDecodeError, csv.Error):
-        raise UnreadableSource(f"--merge {str(path)!r} is not CSV text in UTF-8.") from None
+        raise UnreadableSource(f"--merge {str(path)!r}: needs to be CSV text in UTF-8.") from None
     known = {str(item): item for item in items if not isinstance(item, Other)}
     if header and header[0] in known:
         raise InvalidArgument(
@@ -233,10 +243,12 @@ def _mapping(path: Path, items: Iterable[Any]) -> dict[Any, str]:
     if not rows or any(len(row) != 2 for row in rows):
         raise InvalidArgument(f"--merge {str(path)!r}: needs a header and lines of two values, an item and a new one.")
     if len({item for item, _ in rows}) < len(rows):
-        raise InvalidArgument(f"--merge {str(path)!r} lists an item twice.")
+        raise InvalidArgument(f"--merge {str(path)!r}: needs each item once.")
     for item, new in rows:
         if item not in known:
-            raise InvalidArgument(f"--merge {str(path)!r} lists {item!r}, which is not an item of the release.")
+            raise InvalidArgument(f"--merge {str(path)!r}: its item {item!r} needs to be one of the release's items.")
         if not new:
-            raise InvalidArgument(f"--merge {str(path)!r}: {item!r} becomes nothing. Say what, or leave the line out.")
+            raise InvalidArgument(
+                f"--merge {str(path)!r}: its item {item!r} needs a new one. Give it, or leave the line out."
+            )
     return {known[item]: new for item, new in rows}
