@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crowdgram import Ledger, recover
+from crowdgram.export.json_file import to_text
 from crowdgram.mechanisms import Request, plan_release
 from crowdgram.privacy import Entry, Guarantee, LaplaceEvent, laplace_scale
 from crowdgram.releases import budgets, pipeline
-from crowdgram.releases.files import to_text
 from crowdgram.synth import Crowd
 
 PROMISE = {"epsilon": 0.02, "delta": 1e-9}

@@ -20,10 +20,11 @@ from typer.testing import CliRunner
 import crowdgram
 from crowdgram.cli.app import app
 from crowdgram.cli.display import show_release
+from crowdgram.escaping import guarded_cell, printable, unguarded_cell
+from crowdgram.export import write_csv
+from crowdgram.present.report import page as html_page
 from crowdgram.privacy import Guarantee, LaplaceEvent
-from crowdgram.releases import GroupedRelease, Other, Release, write_csv
-from crowdgram.releases.report import page as html_page
-from crowdgram.releases.text import guarded_cell, printable, unguarded_cell
+from crowdgram.results import GroupedRelease, Other, Release
 
 BENCH = Path(__file__).parents[1] / "bench"
 spec = importlib.util.spec_from_file_location("hostile", BENCH / "hostile.py")

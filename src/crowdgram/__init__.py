@@ -18,18 +18,10 @@ if TYPE_CHECKING:
     from . import synth as synth
     from . import theory as theory
     from .errors import CrowdgramError
+    from .export import load
     from .privacy import Adjacency, Guarantee, Ledger
-    from .releases import (
-        Difference,
-        GroupedRelease,
-        ItemEstimate,
-        Other,
-        Quantity,
-        Release,
-        load,
-        recover,
-        release,
-    )
+    from .releases import recover, release
+    from .results import Difference, GroupedRelease, ItemEstimate, Other, Quantity, Release
     from .tables import Database
 
 __all__ = [
@@ -57,15 +49,15 @@ _HOMES = {
     "Adjacency": "privacy",
     "CrowdgramError": "errors",
     "Database": "tables",
-    "Difference": "releases",
-    "GroupedRelease": "releases",
+    "Difference": "results",
+    "GroupedRelease": "results",
     "Guarantee": "privacy",
-    "ItemEstimate": "releases",
+    "ItemEstimate": "results",
     "Ledger": "privacy",
-    "Other": "releases",
-    "Quantity": "releases",
-    "Release": "releases",
-    "load": "releases",
+    "Other": "results",
+    "Quantity": "results",
+    "Release": "results",
+    "load": "export",
     "recover": "releases",
     "release": "releases",
 }

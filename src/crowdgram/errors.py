@@ -49,7 +49,11 @@ class InvalidArgument(CrowdgramError, ValueError):
 
 
 class UnknownItem(InvalidArgument, KeyError):
-    """An item or a group is not in the release."""
+    """An item or a group is not in the release. item: which."""
+
+    def __init__(self, message: str, *, item: object = None) -> None:
+        super().__init__(message)
+        self.item = item
 
     __str__ = Exception.__str__  # a KeyError would show the quoted repr of its message
 

@@ -17,7 +17,7 @@ import crowdgram
 from crowdgram import GroupedRelease, Other
 from crowdgram.cli.app import app
 
-from ..releases.test_parts import made
+from ..results.synthetic import made
 
 
 def run(*arguments):
@@ -147,7 +147,7 @@ def test_what_fails_on_a_saved_release_is_shown(folder, monkeypatch):
     def broken(*_):
         raise ValueError("of public content")
 
-    monkeypatch.setattr("crowdgram.releases.load", broken)
+    monkeypatch.setattr("crowdgram.export.load", broken)
     result = run("compare", "one.json", "two.json")
     assert result.exit_code == 1
     assert "unexpected ValueError: of public content." in words(result.stderr)
@@ -217,26 +217,26 @@ def test_export_merged(folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["compare", "one.json"], "has no groups"),
-        (["compare", "one.json", "groups.json"], "'groups.json' is a release by groups and 'one.json' is not"),
-        (["compare", "groups.json", "one.json"], "'groups.json' is a release by groups and 'one.json' is not"),
-        (["compare", "one.json", "pairs.json"], "different items"),
-        (["compare", "groups.json", "by-day.json"], "by 'country' and 'by-day.json' by 'day'"),
-        (["compare", "groups.json", "elsewhere.json"], "no group in common"),
+        (["compare", "one.json"], "needs at least two groups"),
+        (["compare", "one.json", "groups.json"], "'groups.json' (by groups), 'one.json' (not by groups)"),
+        (["compare", "groups.json", "one.json"], "'groups.json' (by groups), 'one.json' (not by groups)"),
+        (["compare", "one.json", "pairs.json"], "items: both releases need"),
+        (["compare", "groups.json", "by-day.json"], "one is by 'country', the other by 'day'"),
+        (["compare", "groups.json", "elsewhere.json"], "need a group in common"),
         (["export", "one.json", "-o", "out.csv", "--merge", "headless.csv"], "first line names the item 'a'"),
-        (["export", "one.json", "-o", "out.csv", "--merge", "nothing.csv"], "'a' becomes nothing"),
+        (["export", "one.json", "-o", "out.csv", "--merge", "nothing.csv"], "'a' needs a new one"),
         (["compare", "one.json", "none.json"], "cannot be read"),
         (["compare", "one.json", "two.json", "--kind", "kl"], "kl"),
         (["export", "one.json", "-o", "out.xlsx"], "must end in"),
-        (["export", "one.json", "-o", "one.json"], "overwrite"),
+        (["export", "one.json", "-o", "one.json"], "overwritten"),
         (["export", "one.json", "-o", "none/out.csv"], "cannot be written"),
-        (["export", "one.json", "-o", "out.csv", "--other", "x"], "Give --merge too"),
+        (["export", "one.json", "-o", "out.csv", "--other", "x"], "needs --merge"),
         (["export", "one.json", "-o", "out.csv", "--merge", "none.csv"], "cannot be read"),
         (["export", "one.json", "-o", "out.csv", "--merge", "three.csv"], "two values"),
         (["export", "one.json", "-o", "out.csv", "--merge", "empty.csv"], "two values"),
-        (["export", "one.json", "-o", "out.csv", "--merge", "twice.csv"], "an item twice"),
-        (["export", "one.json", "-o", "out.csv", "--merge", "alien.csv"], "'z', which is not an item"),
-        (["export", "one.json", "-o", "out.csv", "--merge", "bytes.csv"], "not CSV text"),
+        (["export", "one.json", "-o", "out.csv", "--merge", "twice.csv"], "needs each item once"),
+        (["export", "one.json", "-o", "out.csv", "--merge", "alien.csv"], "'z' needs to be one of"),
+        (["export", "one.json", "-o", "out.csv", "--merge", "bytes.csv"], "needs to be CSV text"),
         (["export", "pairs.json", "-o", "out.csv", "--merge", "alien.csv"], "one item column"),
     ],
 )

@@ -13,8 +13,9 @@ from pyarrow import csv
 
 import crowdgram
 from crowdgram.errors import InvalidArgument
+from crowdgram.export import json_file, write_csv
 from crowdgram.privacy import ThresholdEvent, check
-from crowdgram.releases import Other, files, write_csv
+from crowdgram.results import Other
 
 pytestmark = pytest.mark.slow
 
@@ -238,7 +239,7 @@ def test_nothing_is_found(tmp_path):
 
 
 def test_other_items_are_the_last_of_a_file(grouped, tmp_path):
-    document = files.to_document(grouped.joint)
+    document = json_file.to_document(grouped.joint)
     document["items"] = document["items"][::-1]
     (tmp_path / "bad.json").write_text(json.dumps(document))
     with pytest.raises(crowdgram.CrowdgramError, match="damaged"):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
-import pickle
 import warnings
 
 import dp_accounting
@@ -14,16 +11,24 @@ import pytest
 from dp_accounting import pld
 
 import crowdgram
-from crowdgram.errors import InvalidArgument, InvalidDomain, InvalidTable, MissingDependency, PrivacyWarning
+from crowdgram.errors import InvalidArgument, InvalidDomain, InvalidTable, PrivacyWarning
 from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, check
 from crowdgram.synth import Crowd
 
 from ..thorough import combined
 
 BASELINES = ["laplace", "gaussian", "sample-one"]
+
+
 MECHANISMS = ["auto", "adaptive", *BASELINES]
+
+
 WAYS = MECHANISMS, ["rows", "users"], ["add-remove", "replace"]
+
+
 EVERY_WAY = combined(*WAYS)
+
+
 SMALL = Crowd(users=40, rows=6, items=5, tail=0.5, seed=3, strings=True)
 
 
@@ -277,95 +282,6 @@ def test_stages_are_the_same_for_all_tables():
     assert heard[0] == heard[1] == heard[2]
     assert heard[0][0] == "opening the table"
     assert heard[0][-1] == "checking the guarantee"
-
-
-# --- the value
-
-
-def test_top_is_sorted_and_stable(one):
-    ranked = one.top(5)
-    assert [e.probability for e in ranked] == sorted(one.probabilities, reverse=True)
-    assert one.top(2) == ranked[:2]
-    assert one.top(0) == []
-    assert len(one.top(99)) == len(one) == 5
-    for n in (-1, 1.5, True, "3"):
-        with pytest.raises(InvalidArgument, match="n="):
-            one.top(n)
-
-
-def test_one_item(one):
-    estimate = one.estimate("item-0003")
-    assert estimate.item == "item-0003"
-    assert estimate.probability == one.probability("item-0003") == one.probabilities[3]
-    assert (estimate.lower, estimate.upper, estimate.standard_error) == (
-        one.lower[3],
-        one.upper[3],
-        one.standard_errors[3],
-    )
-    for stranger in ("nowhere", 3, None, ["item-0003"]):
-        with pytest.raises(InvalidArgument, match="item="):
-            one.probability(stranger)
-
-
-def test_frames(one):
-    columns = ["item", "probability", "standard_error", "lower", "upper"]
-    expected = [
-        list(one.items),
-        *(a.tolist() for a in (one.probabilities, one.standard_errors, one.lower, one.upper)),
-    ]
-    for frame in (one.to_arrow().to_pandas(), one.to_pandas(), one.to_polars().to_pandas()):
-        assert list(frame.columns) == columns
-        assert [frame[name].tolist() for name in columns] == expected
-
-
-def test_frames_do_not_reach_into_the_release(one):
-    frame = one.to_pandas()
-    frame.loc[0, "probability"] = 7.0
-    assert one.probabilities[0] != 7.0
-
-
-def test_a_missing_library_is_named(one, monkeypatch):
-    for library in ("pandas", "polars"):
-        monkeypatch.setitem(__import__("sys").modules, library, None)
-        with pytest.raises(MissingDependency, match=rf"crowdgram\[{library}\]"):
-            getattr(one, f"to_{library}")()
-
-
-def test_frozen(one):
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        one.weight = "users"
-    for name in ("probabilities", "standard_errors", "lower", "upper"):
-        with pytest.raises(ValueError, match="read-only"):
-            getattr(one, name)[0] = 0.5
-    with pytest.raises(TypeError):
-        one.items[0] = "x"
-
-
-def test_equality(one):
-    same = copy.deepcopy(one)
-    assert one == same
-    assert one == pickle.loads(pickle.dumps(one))
-    assert one != dataclasses.replace(one, mechanism="gaussian")
-    assert one != dataclasses.replace(one, probabilities=one.probabilities[::-1].copy())
-    assert one != "a release"
-
-
-def test_a_release_of_the_wrong_length_cannot_be(one):
-    with pytest.raises(InvalidArgument, match="5 items"):
-        dataclasses.replace(one, lower=np.zeros(4))
-
-
-def test_repr(one):
-    assert repr(one) == "<Release of 5 items by auto, weight='rows', epsilon=1, delta=1e-06, add-remove>"
-
-
-def test_html_escapes_items():
-    made = release(table_of(("a", "x")), domain=["<script>alert(1)</script>", "x & y"])
-    page = made._repr_html_()
-    assert "<script>" not in page
-    assert "&lt;script&gt;" in page
-    assert "x &amp; y" in page
-    assert made.guarantee.sentence() in page
 
 
 def test_versions_say_what_made_it(one):

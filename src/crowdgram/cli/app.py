@@ -246,7 +246,7 @@ def release(
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
 ) -> None:
     """Release a table's distribution over items."""
-    from .. import releases
+    from .. import releases, results
     from .display import Stages, printable, show
 
     columns = [_named(one) for one in item]
@@ -265,7 +265,7 @@ def release(
             raise InvalidArgument(f"--csv and --output are both {str(output)!r}. Give two names.")
         _check_target("--csv", csv, inputs, force=force)
     with Stages(Console(stderr=True)) as stages, _interruptible(stages, ledger), warned():
-        made: releases.Release | releases.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
+        made: results.Release | results.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
             opened,
             user=user,
             item=columns[0] if len(columns) == 1 else columns,
@@ -293,7 +293,7 @@ def release(
         ledgers.saved(made, output, ledger)
         stages.written.append(output)
         if csv is not None:
-            releases.write_csv(made, csv)
+            made.to_csv(csv)
     console = Console()
     show(console, made, top)
     console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
@@ -330,12 +330,12 @@ def show(
     entropy: Annotated[bool, typer.Option("--entropy", help="Show the entropy too.")] = False,
 ) -> None:
     """Show a saved release."""
-    from .. import releases
-    from ..releases.about import too_little
+    from ..export import load
+    from ..present.wording import too_little
     from .display import show as show_any
     from .display import show_entropy
 
-    loaded, console = releases.load(path), Console()
+    loaded, console = load(path), Console()
     little = too_little(loaded)
     if little is not None:
         _say(f"warning: {little}", "yellow")

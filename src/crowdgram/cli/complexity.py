@@ -26,7 +26,8 @@ from .. import theory
 from ..errors import AccuracyWarning, InvalidArgument
 from ..mechanisms.estimate import from_noisy_sums
 from ..privacy import Adjacency, Guarantee, Spending
-from ..releases import Release, release
+from ..releases import release
+from ..results import Release
 from ..synth import Crowd
 from ..tables import UNIT
 from ..theory import MeasuredUsers, OutOfRange

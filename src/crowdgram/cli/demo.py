@@ -8,8 +8,9 @@ from pathlib import Path
 from rich.console import Console
 
 from ..errors import MissingDependency, UnwritableTarget
-from ..releases import Release, release, write_whole
-from ..releases.release import Item
+from ..export import write_whole
+from ..releases import release
+from ..results import Item, Release
 from ..synth import Crowd
 from .display import Stages, show_release
 

@@ -15,9 +15,9 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from ..releases import GroupedRelease, Other, Release
-from ..releases.about import INNER_PARAMETERS, number, sentences
-from ..releases.text import printable
+from ..escaping import printable
+from ..present.wording import INNER_PARAMETERS, number, sentences
+from ..results import GroupedRelease, Other, Release
 
 __all__ = ["Stages", "printable", "say", "show", "show_entropy", "show_release"]
 

@@ -18,7 +18,7 @@ from ..privacy import Adjacency
 
 if TYPE_CHECKING:
     from ..privacy import Entry, Ledger
-    from ..releases import GroupedRelease, Release
+    from ..results import GroupedRelease, Release
 
 __all__ = ["create", "history", "recover", "saved", "show"]
 

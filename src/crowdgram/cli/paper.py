@@ -31,7 +31,7 @@ def figure1(
     if p == q:
         raise InvalidArgument(f"--p and --q are both {p:g}: the distance is 0 for every m. Give two parameters.")
     _check_output("--output", output, ".png")
-    from ..releases import write_whole
+    from ..export import write_whole
     from ..theory import OutOfRange
     from .figures import draw_figure1, figure1_panels, png
 
@@ -75,7 +75,7 @@ def complexity(
     ] = False,
 ) -> None:
     """Measure how many users each mechanism needs for an l1 error of alpha, by rows a user."""
-    from ..releases import write_whole
+    from ..export import write_whole
     from .complexity import MECHANISMS, PURE, Question, as_csv, as_json, measure, tables
     from .display import Stages
     from .figures import draw_complexity, png

@@ -37,25 +37,27 @@ def compare(
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
 ) -> None:
     """Show how far two saved releases, or the groups of one, are from each other. Costs no privacy."""
-    from .. import releases
+    from ..export import load
+    from ..results import GroupedRelease, Release
 
     console = Console()
-    one = releases.load(first)
+    one = load(first)
     if second is not None:
-        two = releases.load(second)
+        two = load(second)
         names = _file_names(first, second)
-        if isinstance(one, releases.Release) and isinstance(two, releases.Release):
+        if isinstance(one, Release) and isinstance(two, Release):
             _show_pair(console, one, two, names, kind.value, top)
-        elif isinstance(one, releases.GroupedRelease) and isinstance(two, releases.GroupedRelease):
+        elif isinstance(one, GroupedRelease) and isinstance(two, GroupedRelease):
             _show_group_by_group(console, one, two, names, kind.value, top)
         else:
-            by, plain = (first, second) if isinstance(one, releases.GroupedRelease) else (second, first)
+            by, plain = (first, second) if isinstance(one, GroupedRelease) else (second, first)
             raise InvalidArgument(
-                f"{str(by)!r} is a release by groups and {str(plain)!r} is not. Give two of one sort, or one by groups."
+                f"{str(by)!r} (by groups), {str(plain)!r} (not by groups): need to be of one sort. Give two of one "
+                "sort, or one by groups."
             )
         return
-    if isinstance(one, releases.Release) or len(one) < 2:
-        raise InvalidArgument(f"{str(first)!r} has no groups to compare. Give a second release.")
+    if isinstance(one, Release) or len(one) < 2:
+        raise InvalidArgument(f"{str(first)!r}: needs at least two groups to compare. Give a second release.")
     found = one.distances(kind.value)
     _show_distances(console, (one.by, ""), found, kind.value, one)
     a, b = next(iter(found))
@@ -77,27 +79,30 @@ def export(
     ] = None,
 ) -> None:
     """Write a saved release as CSV, Parquet or JSON, with items put together if wanted. Costs no privacy."""
-    from .. import releases
+    from ..export import load, save, write_csv, write_parquet
+    from ..results import Release
     from .display import printable, say
 
-    writers: dict[str, Callable[[Any, Path], None]] = {
-        ".csv": releases.write_csv,
-        ".parquet": releases.write_parquet,
-        ".json": releases.save,
-    }
+    writers: dict[str, Callable[[Any, Path], None]] = {".csv": write_csv, ".parquet": write_parquet, ".json": save}
     suffix = output.suffix.lower()
     if suffix not in writers:
         raise InvalidArgument(f"--output {str(output)!r}: its name must end in .csv, .parquet or .json.")
     if any(one is not None and one.resolve() == output.resolve() for one in (path, merge)):
-        raise InvalidArgument(f"--output {str(output)!r} would overwrite an input. Give another name.")
+        raise InvalidArgument(
+            f"--output {str(output)!r}: needs to be no input, as that would be overwritten. Give another name."
+        )
     if other is not None and merge is None:
-        raise InvalidArgument(f"--other {other!r} is for what --merge does not list. Give --merge too.")
-    loaded = releases.load(path)
+        raise InvalidArgument(
+            f"--other {other!r}: needs --merge, and names what that does not list. Give both or neither."
+        )
+    loaded = load(path)
     if merge is not None:
-        joint = loaded if isinstance(loaded, releases.Release) else loaded.joint
+        joint = loaded if isinstance(loaded, Release) else loaded.joint
         own = 1 if joint is loaded else 2
         if len(joint.item_columns) > own:
-            raise InvalidArgument("--merge is for a release of one item column. In Python, merged() takes any.")
+            raise InvalidArgument(
+                f"--merge {str(merge)!r}: needs a release of one item column. In Python, merged() takes any."
+            )
         items = dict.fromkeys(item if own == 1 else item[1] for item in joint.items)  # type: ignore[index]
         loaded = loaded.merged(_mapping(merge, items), other=other)
     writers[suffix](loaded, output)
@@ -112,12 +117,12 @@ def report(
     ] = None,
 ) -> None:
     """Write a saved release as a page to read in a browser: one file that loads nothing. Costs no privacy."""
-    from .. import releases
+    from ..export import load
     from .display import printable, say
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise InvalidArgument(f"--output {str(output)!r}: its name must end in .html.")
-    releases.load(path).to_html(output, title=title)
+    load(path).to_html(output, title=title)
     say(Console(), f"Wrote {printable(str(output))}.")
 
 
@@ -126,7 +131,7 @@ SAVED_COMMANDS = (compare, export, report)
 
 def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: str, grouped: Any) -> None:
     """A line for each distance; `found` has the group, or the groups, that each is of."""
-    from ..releases.about import number
+    from ..present.wording import number
     from .display import printable, say
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -148,14 +153,17 @@ def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: st
 
 def _show_group_by_group(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:
     """Two releases by groups: how far each group that both have moved, and then the one that moved most."""
-    from ..releases.grouped import by_distance
+    from ..inference.distances import by_distance
     from .display import printable, say
 
     common = [group for group in one if group in two]
     if one.by != two.by:
-        raise InvalidArgument(f"{names[0]!r} is by {one.by!r} and {names[1]!r} by {two.by!r}. Both need the same.")
+        raise InvalidArgument(
+            f"{names[0]!r}, {names[1]!r}: both need the same column of groups; one is by {one.by!r}, the other by "
+            f"{two.by!r}."
+        )
     if not common:
-        raise InvalidArgument(f"{names[0]!r} and {names[1]!r} have no group in common: there is nothing to compare.")
+        raise InvalidArgument(f"{names[0]!r}, {names[1]!r}: need a group in common, or there is nothing to compare.")
     found = {(group,): one[group].distance(two[group], kind) for group in common}
     ordered = dict(sorted(found.items(), key=lambda pair: by_distance(pair[1])))
     _show_distances(console, (one.by,), ordered, kind, one)
@@ -182,7 +190,7 @@ def _file_names(first: Path, second: Path) -> tuple[str, str]:
 
 def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:
     """The distance of two releases and the items that differ most."""
-    from ..releases.analysis import folded
+    from ..inference.alignment import unmatched_shares
     from .display import printable, say
 
     distance = one.distance(two, kind)
@@ -192,7 +200,7 @@ def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kin
         say(console, f"{both} are {distance.value:.4f} apart in {kind} ({interval}), noise taken off.")
     else:
         say(console, f"How far apart {both} are in {kind} is unknown: there is too little to say ({interval}).")
-    for name, share in zip(names, folded(one, two), strict=True):
+    for name, share in zip(names, unmatched_shares(one, two), strict=True):
         if share > 0:
             say(console, f"Items that only {printable(name)} lists, {share:.4f} of it, count as all others here.")
     shown = one.differences(two, top)
@@ -217,7 +225,7 @@ def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kin
 
 def _mapping(path: Path, items: Iterable[Any]) -> dict[Any, str]:
     """The mapping of a CSV file, its items looked up among those of the release by their text."""
-    from ..releases import Other
+    from ..results import Other
 
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -225,7 +233,7 @@ def _mapping(path: Path, items: Iterable[Any]) -> dict[Any, str]:
     except OSError as error:
         raise UnreadableSource(f"--merge {str(path)!r} cannot be read: {error.strerror}.") from None
     except (UnicodeDecodeError, csv.Error):
-        raise UnreadableSource(f"--merge {str(path)!r} is not CSV text in UTF-8.") from None
+        raise UnreadableSource(f"--merge {str(path)!r}: needs to be CSV text in UTF-8.") from None
     known = {str(item): item for item in items if not isinstance(item, Other)}
     if header and header[0] in known:
         raise InvalidArgument(
@@ -235,10 +243,12 @@ def _mapping(path: Path, items: Iterable[Any]) -> dict[Any, str]:
     if not rows or any(len(row) != 2 for row in rows):
         raise InvalidArgument(f"--merge {str(path)!r}: needs a header and lines of two values, an item and a new one.")
     if len({item for item, _ in rows}) < len(rows):
-        raise InvalidArgument(f"--merge {str(path)!r} lists an item twice.")
+        raise InvalidArgument(f"--merge {str(path)!r}: needs each item once.")
     for item, new in rows:
         if item not in known:
-            raise InvalidArgument(f"--merge {str(path)!r} lists {item!r}, which is not an item of the release.")
+            raise InvalidArgument(f"--merge {str(path)!r}: its item {item!r} needs to be one of the release's items.")
         if not new:
-            raise InvalidArgument(f"--merge {str(path)!r}: {item!r} becomes nothing. Say what, or leave the line out.")
+            raise InvalidArgument(
+                f"--merge {str(path)!r}: its item {item!r} needs a new one. Give it, or leave the line out."
+            )
     return {known[item]: new for item, new in rows}

@@ -7,11 +7,11 @@ import os
 from dataclasses import replace
 
 from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
+from ..export.json_file import parse, to_text
 from ..mechanisms import PURE, Request, plan_release
 from ..privacy import Guarantee, Ledger, check_label
-from .files import parse, to_text
-from .grouped import GroupedRelease
-from .release import Release
+from ..results.grouped import GroupedRelease
+from ..results.release import Release
 
 __all__ = ["LedgerLike", "charged", "largest_epsilon", "opened", "recover", "stored", "would_fit"]
 

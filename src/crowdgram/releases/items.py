@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
-from .release import Item, Other
+from ..results import Item, Other
 
 if TYPE_CHECKING:
     from ..tables import Domain, Rows

@@ -26,13 +26,13 @@ from ..mechanisms import (
     reserve_pilot,
 )
 from ..paper import PAPER_MECHANISMS, check_paper
+from ..present.wording import warn_of_too_little
 from ..privacy import Adjacency, Guarantee, Spending, check_sampler
-from .about import warn_of_too_little
+from ..results.grouped import GroupedRelease
+from ..results.marginals import widen_intervals
+from ..results.release import OWN_SUM, Release
 from .budgets import LedgerLike, charged, opened, stored
-from .grouped import GroupedRelease
 from .items import found_domain, missing_lists, named_items, public_domain, read_lists, sought_rows
-from .parts import widened
-from .release import OWN_SUM, Release
 from .seal import sealed_then
 
 __all__ = ["release"]
@@ -254,7 +254,7 @@ def release(
             noise_errors=estimate.noise_errors,
             divisor=estimate.divisor or OWN_SUM,
         )
-        joint = widened(joint)
+        joint = widen_intervals(joint)
         made = GroupedRelease(joint) if grouped else joint
         if budget is not None:
             report("storing the release in the ledger")

@@ -1,0 +1,232 @@
+"""Releases on disk: JSON with a schema version."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import uuid
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource
+from ..mechanisms.estimate import Divisor
+from ..privacy import Guarantee, check, event_from_dict, event_to_dict
+from ..privacy.guarantee import MAX_EPSILON
+from ..results.grouped import GroupedRelease
+from ..results.release import OWN_SUM, Release
+from ..results.values import Item, Other, is_unlisted, values_of
+from .writing import write_whole
+
+__all__ = ["SCHEMA_VERSION", "load", "load_joint", "parse", "save", "to_document", "to_text"]
+
+SCHEMA_VERSION = 3
+"""Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`.
+Version 2 had neither `noise_errors`, for which its standard errors are taken, nor a `divisor`: its shares were divided
+by their sum.
+"""
+_ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
+_OPTIONAL = ("sampling_errors", "measured", "other_errors", "noise_errors")
+_KINDS: dict[str, type] = {
+    "boolean": bool,
+    "integer": int,
+    "string": str,
+    "timestamp": datetime.datetime,
+    "date": datetime.date,
+    "uuid": uuid.UUID,
+}
+
+
+def save(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
+    """Write `release` to `path`."""
+    write_whole(path, to_text(release))
+
+
+def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
+    """Read a release, checking its schema version and its shape."""
+    where = os.fspath(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnreadableSource(f"{where!r} cannot be read: {error.strerror or type(error).__name__}.") from None
+    except ValueError:
+        raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
+    return parse(text, where)
+
+
+def load_joint(path: str | os.PathLike[str]) -> Release:
+    """Read a release; of a grouped one, the joint release."""
+    loaded = load(path)
+    return loaded.joint if isinstance(loaded, GroupedRelease) else loaded
+
+
+def to_text(release: Release | GroupedRelease) -> str:
+    """The content of the file that `save` writes. A grouped release is the joint one that it is made of, and a mark."""
+    joint = release.joint if isinstance(release, GroupedRelease) else release
+    document = {**to_document(joint), "grouped": isinstance(release, GroupedRelease)}
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def to_document(release: Release) -> dict[str, Any]:
+    """The release as plain JSON values."""
+    return {
+        "schema": "crowdgram-release",
+        "schema_version": SCHEMA_VERSION,
+        "guarantee": release.guarantee.to_dict(),
+        "mechanism": release.mechanism,
+        "weight": release.weight,
+        "parameters": dict(release.parameters),
+        "events": [event_to_dict(event) for event in release.events],
+        "versions": dict(release.versions),
+        "confidence": release.confidence,
+        "predicted_l1_error": release.predicted_l1_error,
+        "item_columns": list(release.item_columns),
+        "item_kinds": _kinds(release),
+        "items": [_item_to_json(item) for item in release.items],
+        **{name: getattr(release, name).tolist() for name in _ARRAYS},
+        **{name: None if (found := getattr(release, name)) is None else found.tolist() for name in _OPTIONAL},
+        "divisor": asdict(release.divisor),
+    }
+
+
+def parse(text: str, where: str) -> Release | GroupedRelease:
+    """The release that `to_text` wrote; `where` it comes from is for errors."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
+    if not isinstance(document, dict) or document.get("schema") != "crowdgram-release":
+        raise UnreadableSource(f"{where!r} is not a saved release: it has no schema 'crowdgram-release'.")
+    version = document.get("schema_version")
+    if isinstance(version, (bool, float)) or version not in range(1, SCHEMA_VERSION + 1):
+        newer = isinstance(version, int) and version > SCHEMA_VERSION
+        step = (
+            "Install a newer Crowdgram."
+            if newer
+            else "Check that it is a file that 'crowdgram release' or Release.save wrote."
+        )
+        raise UnreadableSource(
+            f"{where!r} has schema version {version!r}; this Crowdgram reads versions 1 to {SCHEMA_VERSION}. {step}"
+        )
+    try:
+        columns = tuple(str(name) for name in document.get("item_columns", ["item"]))
+        loaded = Release(
+            items=_read_items(document, columns),
+            item_columns=columns,
+            **{name: np.array(document[name], dtype=np.float64) for name in _ARRAYS},
+            confidence=float(document["confidence"]),
+            predicted_l1_error=float(document["predicted_l1_error"]),
+            **{name: _optional_array(document.get(name)) for name in _OPTIONAL},
+            divisor=_read_divisor(document["divisor"]) if document["schema_version"] > 2 else OWN_SUM,
+            guarantee=Guarantee.from_dict(document["guarantee"]),
+            events=tuple(event_from_dict(event) for event in document["events"]),
+            mechanism=str(document["mechanism"]),
+            weight=str(document["weight"]),
+            parameters=dict(document["parameters"]),
+            versions=dict(document["versions"]),
+        )
+        _check_shape(loaded)
+        _check_promise(loaded)
+        return GroupedRelease(loaded) if document.get("grouped") is True else loaded
+    except KeyError as error:
+        raise UnreadableSource(f"{where!r} is a damaged release: {error} is missing.") from None
+    except (AttributeError, TypeError, ValueError, OverflowError, CrowdgramError) as error:
+        raise UnreadableSource(f"{where!r} is a damaged release: {str(error).rstrip('.')}.") from None
+
+
+def _kinds(release: Release) -> list[str]:
+    """What the values of each item column are, by their Python types; "string" if only the other item is there."""
+    found = []
+    for column in zip(*(values_of(item) for item in release.items), strict=True):
+        value = next((value for value in column if not isinstance(value, Other)), "")
+        found.append(next((kind for kind, python in _KINDS.items() if isinstance(value, python)), "string"))
+    return found
+
+
+def _item_to_json(item: Item) -> Any:
+    """An item as JSON: dates, timestamps and UUIDs as text, tuples as lists, the other item as {"other": its name}."""
+    if isinstance(item, tuple):
+        return [_item_to_json(value) for value in item]
+    if isinstance(item, Other):
+        return {"other": item.name}
+    if isinstance(item, datetime.date):
+        return item.isoformat()
+    return str(item) if isinstance(item, uuid.UUID) else item
+
+
+def _read_items(document: dict[str, Any], columns: tuple[str, ...]) -> tuple[Item, ...]:
+    kinds = document.get("item_kinds", [None])
+    if not isinstance(kinds, list) or len(kinds) != len(columns):
+        raise InvalidArgument("its item_kinds need one entry for each item column")
+    if len(columns) == 1:
+        return tuple(_read_value(value, kinds[0]) for value in document["items"])
+    rows = document["items"]
+    if not all(isinstance(row, list) and len(row) == len(columns) for row in rows):
+        raise InvalidArgument(f"its items need to be lists of {len(columns)} values")
+    return tuple(tuple(_read_value(v, k) for v, k in zip(row, kinds, strict=True)) for row in rows)
+
+
+def _read_value(value: Any, kind: str | None) -> Any:
+    if isinstance(value, dict):
+        if set(value) != {"other"} or not isinstance(value["other"], str):
+            raise InvalidArgument("an item that is an object needs to be {'other': its name}")
+        return Other(value["other"])
+    if kind in ("date", "timestamp", "uuid"):
+        if not isinstance(value, str):
+            raise InvalidArgument(f"its items need to be {kind}s in text")
+        return uuid.UUID(value) if kind == "uuid" else _KINDS[kind].fromisoformat(value)  # type: ignore[attr-defined]
+    if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, (int, str)):
+        raise InvalidArgument("its items need to be integers or strings, or of the kind that it states")
+    return value
+
+
+def _optional_array(values: Any) -> Any:
+    return None if values is None else np.array(values, dtype=np.float64)
+
+
+def _read_divisor(values: Any) -> Divisor:
+    own, error = float(values["own"]), float(values["error"])
+    if not 0 <= own <= 1 or not 0 <= error < math.inf:
+        raise InvalidArgument("its divisor needs an own part from 0 to 1 and an error of at least 0")
+    return Divisor(own, error)
+
+
+def _check_shape(release: Release) -> None:
+    if not release.items or len(set(release.items)) < len(release.items):
+        raise InvalidArgument("its items need to be distinct, and at least one")
+    others = [is_unlisted(item) for item in release.items]
+    if others != sorted(others):
+        raise InvalidArgument("its other items need to be the last")
+    if not release.item_columns or len(set(release.item_columns)) < len(release.item_columns):
+        raise InvalidArgument("its item_columns need to be distinct, and at least one")
+    for name in (*_ARRAYS, *_OPTIONAL):
+        column = getattr(release, name)
+        if column is None:
+            continue
+        if column.ndim != 1 or not np.all(np.isfinite(column)) or (name != "measured" and np.any(column < 0)):
+            raise InvalidArgument(f"its {name} need to be finite numbers of at least 0")
+    if np.any(release.lower > release.probabilities + 1e-9) or np.any(release.upper < release.probabilities - 1e-9):
+        raise InvalidArgument("its intervals need to hold its probabilities")
+    if abs(float(release.probabilities.sum()) - 1) > 1e-6:
+        raise InvalidArgument("its probabilities need to sum to 1")
+    if release.weight not in ("rows", "users"):
+        raise InvalidArgument(f"its weight is {release.weight!r}")
+
+
+def _check_promise(release: Release) -> None:
+    """Refuse a guarantee that the recorded events do not keep: somebody changed one of them.
+
+    Rounding may differ a little between libraries; so much is let pass.
+    """
+    promised = release.guarantee
+    loose = replace(promised, epsilon=min(promised.epsilon * (1 + 1e-9), MAX_EPSILON))
+    try:
+        check(release.events, replace(loose, delta=min(promised.delta * (1 + 1e-6), 1 - 1e-9)))
+        return
+    except PrivacyViolation:
+        pass
+    raise InvalidArgument("its events do not keep its guarantee, so one of them was changed")

@@ -1,0 +1,33 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from pathlib import Path
+
+from ..errors import UnwritableTarget
+
+__all__ = ["write_whole"]
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file so that a reader sees all of it or nothing: a temporary file beside it, synced, then renamed."""
+    if not os.fspath(path):
+        raise UnwritableTarget("path='': needs to be the name of a file. Nothing was written.")
+    target = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    draft = target.parent / f".crowdgram-{uuid.uuid4().hex}"
+    try:
+        with open(draft, "xb") as file:  # with the permissions of any new file: a release is made to be shared
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UnwritableTarget(f"{os.fspath(path)!r} cannot be written: {reason}. Nothing was written.") from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)

@@ -1,0 +1,135 @@
+"""Plots of a release and of its groups, on matplotlib's axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidArgument, MissingDependency
+from ..results.grouped import GroupedRelease
+from ..results.release import Release
+from ..results.values import Value, is_other, label
+from .selection import common_items, largest_groups
+from .wording import question, shorten
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+    import matplotlib.figure
+
+__all__ = ["plot", "plot_groups"]
+
+_GROUPS_IN_A_PICTURE = 12
+
+
+def plot(
+    release: Release, n: int, truth: Mapping[Any, float] | None, ax: matplotlib.axes.Axes | None
+) -> matplotlib.axes.Axes:
+    """Bars with intervals for the n most probable items; marks for `truth`, below the intervals so that both show."""
+    shown = release.top(n)
+    if ax is None:
+        ax = _figure(8, 1.4 + 0.28 * len(shown)).subplots()
+    places = list(range(len(shown)))
+    values = [one.probability for one in shown]
+    below = [one.probability - one.lower for one in shown]
+    above = [one.upper - one.probability for one in shown]
+    ax.barh(places, values, color="#9ecae1", label="released")
+    apart = 0.0 if truth is None else 0.2
+    ax.errorbar(
+        values,
+        [place - apart for place in places],
+        xerr=[below, above],
+        fmt="none",
+        ecolor="#08519c",
+        capsize=2 if truth is None else 3.5,
+        label=f"{release.confidence:.0%} interval",
+    )
+    if truth is not None:
+        ax.plot(
+            [truth.get(one.item, 0.0) for one in shown],
+            [place + apart for place in places],
+            "|",
+            color="#d94801",
+            ms=7,
+            mew=1.8,
+            label="truth (public here)",
+        )
+    ax.set_yticks(places, [_label(label(one.item)) for one in shown])
+    ax.invert_yaxis()
+    ax.set_xlim(left=0)
+    ax.set_xlabel("probability")
+    ax.set_title(f"{question(release)} ({_promise(release)})", fontsize=10)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="lower right")
+    return ax
+
+
+def plot_groups(grouped: GroupedRelease, n: int, groups: Sequence[Value] | None) -> matplotlib.figure.Figure:
+    """The same items in every group, on one scale: a panel for each group."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 1.")
+    chosen = largest_groups(grouped, _GROUPS_IN_A_PICTURE) if groups is None else list(groups)
+    for group in chosen:
+        if group not in grouped:
+            raise InvalidArgument(f"groups: {group!r} needs to be one of the release's groups.")
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise InvalidArgument(f"groups={groups!r}: needs at least one group, and each once.")
+    parts = [grouped[group] for group in chosen]
+    items = common_items(parts, n)
+    across = min(len(parts), 4 if len(parts) != 3 else 3)
+    down = math.ceil(len(parts) / across)
+    figure = _figure(2.2 + 2.4 * across, 0.7 + down * (0.7 + 0.24 * len(items)))
+    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    shares = {group: grouped.shares.estimate(group) for group in chosen}
+    for ax, group, own in zip(panels.flat, chosen, parts, strict=False):
+        listed = set(own.items)
+        there = [
+            (place, own.estimate(item)) for place, item in enumerate(items) if item in listed and not is_other(item)
+        ]
+        places, values = [place for place, _ in there], [one.probability for _, one in there]
+        reach = [[one.probability - one.lower for _, one in there], [one.upper - one.probability for _, one in there]]
+        ax.barh(places, values, color="#9ecae1")
+        ax.errorbar(values, places, xerr=reach, fmt="none", ecolor="#08519c", elinewidth=1, capsize=1.5)
+        for place in set(range(len(items))) - set(places):  # an "other" is often longer than all the rest
+            said = f"{own.probability(items[place]):.3f}" if items[place] in listed else "not listed"
+            ax.text(0, place, f" {said}", va="center", color="#777777", fontsize=7)
+        ax.set_title(f"{_label(str(group), 24)}  ({shares[group].probability:.3f} of all)", fontsize=9)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(labelsize=8)
+    for ax in panels.flat[len(parts) :]:
+        ax.set_visible(False)
+    first = panels[0, 0]
+    first.set_yticks(range(len(items)), [_label(label(item), 28) for item in items])
+    first.set_ylim(len(items) - 0.4, -0.6)
+    first.set_xlim(left=0)
+    which = "" if len(chosen) == len(grouped) else f", {len(chosen)} of {len(grouped)} groups"
+    joint = grouped.joint
+    asked = f"{question(joint)} for each {_label(grouped.by)}{which}, {joint.confidence:.0%} intervals"
+    figure.suptitle(f"{asked}\n({_promise(joint)}, for all groups together)", fontsize=10)
+    return figure
+
+
+def _figure(width: float, height: float) -> matplotlib.figure.Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependency(
+            "matplotlib is not installed: pip install 'crowdgram[plot]'.", name="matplotlib"
+        ) from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _promise(release: Release) -> str:
+    g = release.guarantee
+    delta = f", delta={g.delta:g}" if g.delta else ""
+    return f"{_label(release.mechanism)}, epsilon={g.epsilon:g}{delta}, {g.adjacency.value}"
+
+
+def _label(name: str, most: int = 40) -> str:
+    """A name as a picture may show it. "$" would start a formula in matplotlib, and a formula can fail to parse."""
+    return shorten(_one_line(name), most).replace("$", r"\$")
+
+
+def _one_line(text: str) -> str:
+    """`text` without line breaks or control characters, which would overlap other labels or have no glyph."""
+    return "".join(char if char.isprintable() else "�" for char in text)

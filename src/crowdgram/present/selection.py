@@ -1,0 +1,33 @@
+"""Which items and groups are shown, if there are more than a reader can take in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..results.grouped import GroupedRelease
+from ..results.release import Release
+from ..results.values import Item, ItemEstimate, Other, is_other
+
+__all__ = ["common_items", "largest_groups", "top_listed"]
+
+
+def top_listed(release: Release, n: int) -> list[ItemEstimate]:
+    """The n most probable listed items; what stands for all that are not listed is no item among others."""
+    return [one for one in release.top(n + 1) if one.item != release.other][:n]
+
+
+def largest_groups(grouped: GroupedRelease, n: int) -> list[Any]:
+    """The n groups with the largest shares, largest first."""
+    found = grouped.shares.top(len(grouped.shares))
+    return [one.item for one in found if not isinstance(one.item, Other)][:n]
+
+
+def common_items(parts: Iterable[Release], n: int) -> list[Item]:
+    """The n listed items with the largest mean probability over `parts`, largest first; last, the `Other` if any."""
+    sums: dict[Item, float] = {}
+    for own in parts:
+        for item, probability in zip(own.items, own.probabilities.tolist(), strict=True):
+            sums[item] = sums.get(item, 0.0) + probability
+    listed = sorted((item for item in sums if not is_other(item)), key=lambda item: -sums[item])
+    return listed[:n] + [item for item in sums if is_other(item)]

@@ -1,0 +1,132 @@
+"""What a release says of itself in plain words: on the terminal, on a page, in a notebook, in a warning.
+
+Everything here comes from the release, so from public and noisy values only.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from ..errors import AccuracyWarning
+from ..results.grouped import GroupedRelease
+from ..results.release import Release
+from ..results.values import Other, Quantity, is_unlisted, values_of
+
+__all__ = [
+    "INNER_PARAMETERS",
+    "about_items",
+    "coverage",
+    "number",
+    "predicted",
+    "question",
+    "rows_above",
+    "sentences",
+    "shorten",
+    "too_little",
+    "warn_of_too_little",
+]
+
+INNER_PARAMETERS = ("rows_above_bound", "rows_above_bound_low", "rows_above_bound_high")
+"""Parameters that `rows_above` puts into words."""
+_NAMED = 5
+
+
+def sentences(release: Release) -> list[str]:
+    """All that is to be said of a release's figures, but whether there is too little of it."""
+    said = [coverage(release), predicted(release), rows_above(release), about_items(release)]
+    return [one for one in said if one is not None]
+
+
+def question(release: Release) -> str:
+    """The question that a release answers, as a heading."""
+    return "Share of all rows by item" if release.weight == "rows" else "Average user's share by item"
+
+
+def coverage(release: Release) -> str:
+    """What an interval covers."""
+    return (
+        f"A {release.confidence:.0%} interval covers the table's own answer, what SQL would have given without privacy."
+    )
+
+
+def predicted(release: Release) -> str:
+    """How far off all of it is likely to be."""
+    number = len(release)
+    return f"Predicted l1 error of {_all(number)}: {release.predicted_l1_error:.2g}, of at most 2."
+
+
+def rows_above(release: Release) -> str | None:
+    """How many rows the bound on one user's rows leaves out, and what cannot be known of it; None without a bound."""
+    bound = release.parameters.get("max_rows_per_user")
+    if release.weight != "rows" or bound is None:
+        return None
+    above = release.rows_above_bound
+    counted = f"Each user counts for at most {bound:,} {'row' if bound == 1 else 'rows'}"
+    if above is None:
+        return f"{counted}; how many rows that leaves out was not measured."
+    return (
+        f"{counted}, which leaves out {above.value:.2g} of all rows by estimate ({above.confidence:.0%} interval "
+        f"{above.lower:.2g} to {above.upper:.2g}); users too few to be seen may hold more."
+    )
+
+
+def about_items(release: Release) -> str | None:
+    """Where the items come from; None for a public domain that is all."""
+    others = [value for value in values_of(release.items[-1]) if isinstance(value, Other)]
+    said = []
+    if release.threshold_delta:
+        share = release.parameters.get("discovery_share")
+        part = f"{share:.3g} of" if isinstance(share, float) else "part of"
+        listed = f"{len(release) - sum(map(is_unlisted, release.items)):,} listed"
+        said.append(f"The items ({listed}) were found in the table itself, and {part} the budget bought that.")
+    if said and len(release) == 1 and release.other is not None:
+        said.append("None was found that enough users have.")
+    missed = release.missed
+    if others:
+        said.append(f"The item '{others[-1]}' stands for all items that are not listed.")
+    if others and missed is not None:
+        interval = f"{missed.confidence:.0%} interval {missed.lower:.4f} to {missed.upper:.4f}"
+        said.append(f"Share of all that is missed in this way: {missed.value:.4f} ({interval}).")
+    if said and not others:
+        said.append("Items that are not listed are left out.")
+    return " ".join(said) or None
+
+
+def too_little(release: Release | GroupedRelease) -> str | None:
+    """That there is nothing but noise in a release, or in groups of it; None if there is more."""
+    whole = release.joint if isinstance(release, GroupedRelease) else release
+    if whole.too_little:
+        return (
+            f"too little to say: predicted l1 error {whole.predicted_l1_error:.2f}, of at most 2. What is shown is "
+            "mostly noise. More users, a larger epsilon, or fewer items would help."
+        )
+    if not isinstance(release, GroupedRelease) or not release.too_little:
+        return None
+    lost = release.too_little
+    named = ", ".join(repr(str(one)) for one in lost[:_NAMED])
+    more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+    return (
+        f"too little to say of {len(lost)} of {len(release)} groups, whose predicted l1 error is above a half: {named}"
+        f"{more}. What is shown of them is mostly noise."
+    )
+
+
+def number(quantity: Quantity, digits: int) -> str:
+    """The value of a quantity; "unknown" if it could be anything."""
+    return f"{quantity.value:.{digits}f}" if quantity.is_known else "unknown"
+
+
+def shorten(text: str, longest: int = 40) -> str:
+    """`text`, cut to `longest` characters, the last of which then is a sign that more follows."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def warn_of_too_little(made: Release | GroupedRelease) -> None:
+    """Warn of a release with too little to say, when it is made, paid for and stored."""
+    said = too_little(made)
+    if said is not None:
+        warnings.warn(said, AccuracyWarning, stacklevel=3)
+
+
+def _all(number: int) -> str:
+    return "the one probability" if number == 1 else f"all {number:,} probabilities together"

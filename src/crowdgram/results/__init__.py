@@ -1,0 +1,9 @@
+"""Results: the value that a release returns, and the algebra on it: groups, marginals, conditionals, merged items."""
+
+from __future__ import annotations
+
+from .grouped import GroupedRelease
+from .release import Release
+from .values import Difference, Item, ItemEstimate, Other, Quantity, Value
+
+__all__ = ["Difference", "GroupedRelease", "Item", "ItemEstimate", "Other", "Quantity", "Release", "Value"]

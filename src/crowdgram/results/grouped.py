@@ -1,0 +1,242 @@
+"""One distribution for each group, out of one release over (group, item).
+
+A user may be in many groups: all of their rows are bounded together, as one contribution to the joint distribution, so
+the budget is spent once, however many groups there are. A group's distribution is the joint one, given the group.
+
+With weight "rows" that is the share of the group's rows. With weight "users" each user's one unit of weight is spread
+over the groups as their rows are, so that a user counts in a group by the share of their rows that is there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..errors import InvalidArgument, UnknownItem
+from ..privacy import Event, Guarantee
+from .marginals import conditional_at
+from .merge import merge_within_groups
+from .release import Release
+from .values import Other, Quantity, Value
+
+if TYPE_CHECKING:
+    import dp_accounting
+    import matplotlib.figure
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["GroupedRelease", "parts_of"]
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class GroupedRelease(Mapping[Value, Release]):
+    """A release for each group, under one guarantee for all of them together.
+
+        grouped["DE"].top(3)
+        grouped.shares.estimate("DE")
+
+    joint: the release over (group, item) that all of it is made of.
+    """
+
+    joint: Release
+
+    def __post_init__(self) -> None:
+        if len(self.joint.item_columns) < 2:
+            raise InvalidArgument(
+                f"joint={self.joint!r}: needs at least two item columns, of which the first holds the groups."
+            )
+
+    @property
+    def by(self) -> str:
+        """The column of groups."""
+        return self.joint.item_columns[0]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise for all groups together."""
+        return self.joint.guarantee
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Every draw of noise, for all groups together."""
+        return self.joint.events
+
+    @property
+    def missed(self) -> Quantity | None:
+        """The share of all, over all groups together, that belongs to items which are not listed."""
+        return self.joint.missed
+
+    @cached_property
+    def groups(self) -> tuple[Value, ...]:
+        """The groups, in the order in which they were given, or of their values if they were found."""
+        return tuple(group for group in self._places if not isinstance(group, Other))
+
+    @cached_property
+    def shares(self) -> Release:
+        """How large each group is: the distribution over groups.
+
+        If groups were found, its last item is an `Other`, for the rows of all groups that were not: they are part of
+        the whole, and of no group.
+        """
+        return self.joint.marginal(self.by)
+
+    @cached_property
+    def too_little(self) -> tuple[Value, ...]:
+        """The groups of which there is too little to say; see `Release.too_little`."""
+        return tuple(group for group in self if self[group].too_little)
+
+    def __getitem__(self, group: Value) -> Release:
+        if group not in self:
+            shown = ", ".join(repr(one) for one in self.groups[:_SHOWN]) or "none"
+            more = f" and {len(self) - _SHOWN} more" if len(self) > _SHOWN else ""
+            raise UnknownItem(
+                f"group={group!r}: needs to be one of the release's groups, which are {shown}{more}.", item=group
+            )
+        return self._release_of(group)
+
+    def __contains__(self, group: object) -> bool:
+        return group in self._places and not isinstance(group, Other)
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __repr__(self) -> str:
+        return f"<GroupedRelease by {self.by!r}: {len(self)} groups of {self.joint!r}>"
+
+    def distances(self, kind: Literal["l1", "tv", "l2"] = "l1") -> dict[tuple[Value, Value], Quantity]:
+        """How far each pair of groups is from each other, with intervals; the farthest pair first. Costs no privacy.
+
+            grouped.distances()["DE", "FR"]
+            grouped["DE"].differences(grouped["FR"])  # in which items
+
+        In each pair the groups are in the order of `groups`. Pairs that surely differ come before those that may not,
+        and those of which nothing is known come last.
+        If items were found in the table, those that only one group of a pair has are part of its "other" there.
+        """
+        from ..inference.distances import distances
+
+        return distances(self, kind)
+
+    def entropy(self, *, base: float = 2.0) -> dict[Value, Quantity]:
+        """The entropy of each group's distribution, with intervals; see `Release.entropy`. Costs no privacy."""
+        return {group: self[group].entropy(base=base) for group in self}
+
+    def merged(
+        self,
+        mapping: Mapping[Any, Any] | Callable[[Any], Any],
+        *,
+        other: str | None = None,
+        column: str | None = None,
+    ) -> GroupedRelease:
+        """The same groups over items put together, as by `Release.merged`. Costs no privacy.
+
+            grouped.merged({"apple": "fruit", "pear": "fruit"})
+
+        What becomes None, or is left out if `other` is given, is part of each group's own "other".
+        """
+        return GroupedRelease(merge_within_groups(self.joint, mapping, other, column))
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table with a row for each group and item: the group's share, then the item's probability in it."""
+        from ..export.tabular import to_arrow
+
+        return to_arrow(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with a row for each group and item."""
+        from ..export.tabular import to_pandas
+
+        return to_pandas(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A data frame with a row for each group and item."""
+        from ..export.tabular import to_polars
+
+        return to_polars(self)
+
+    def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
+        """All groups together as one dp_accounting event; see `Release.to_dp_event`."""
+        return self.joint.to_dp_event(without_thresholds=without_thresholds)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release as JSON, whole or not at all."""
+        from ..export import save
+
+        save(self, path)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of `to_arrow` as CSV, whole or not at all."""
+        from ..export import write_csv
+
+        write_csv(self, path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of `to_arrow` as Parquet, whole or not at all."""
+        from ..export import write_parquet
+
+        write_parquet(self, path)
+
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Write a page to read in a browser, whole or not at all: the groups, compared and one by one.
+
+        It is one file that loads nothing. It draws the most probable items of the largest groups, and says of how many.
+        """
+        from ..present.report import write_html
+
+        write_html(self, path, title)
+
+    def plot(self, n: int = 10, *, groups: Sequence[Value] | None = None) -> matplotlib.figure.Figure:
+        """Draw n items in every group, a panel for each group, all on one scale, with intervals.
+
+        The items are those with the largest mean probability over the groups that are drawn. groups: which to draw;
+        without it the 12 largest.
+        """
+        from ..present.plots import plot_groups
+
+        return plot_groups(self, n, groups)
+
+    def _repr_html_(self) -> str:
+        from ..present.notebook import groups_view
+
+        return groups_view(self)
+
+    @cached_property
+    def _releases(self) -> dict[Value, Release]:
+        """Those that were asked for so far."""
+        return {}
+
+    @cached_property
+    def _places(self) -> dict[Value, list[int]]:
+        """Where in the joint release each group's items are: found once, not once for each group."""
+        pairs: Any = self.joint.items
+        # If groups have an item of their own, those are in the order of the groups.
+        own = (pair[0] for pair in pairs if isinstance(pair[1], Other))
+        found: dict[Value, list[int]] = {group: [] for group in own}
+        for place, pair in enumerate(pairs):
+            found.setdefault(pair[0], []).append(place)
+        return found
+
+    def _release_of(self, group: Value) -> Release:
+        if group not in self._releases:
+            places = np.array(self._places[group], dtype=np.int64)
+            self._releases[group] = conditional_at(self.joint, (), {self.by: group}, places)
+        return self._releases[group]
+
+
+def parts_of(grouped: GroupedRelease) -> list[tuple[Value, list[int], Release]]:
+    """Each group, where its items are in the joint release, and its own release.
+
+    Last are the rows of all groups that were not found, if there is an item for them.
+    """
+    return [(group, places, grouped._release_of(group)) for group, places in grouped._places.items()]

@@ -1,0 +1,401 @@
+"""The release: what comes out. A frozen value; all that can be asked of it costs no further privacy.
+
+The class holds the fields and what follows from them at once. Everything else is a function in a module of its own
+(`marginals`, `merge`, `sampling`; the packages `inference`, `export`, `present`), and a method here is one call to it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..arrays import Floats
+from ..errors import InvalidArgument, UnknownItem
+from ..escaping import printable
+from ..mechanisms.estimate import TOO_LITTLE, Divisor
+from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
+from .marginals import conditional, marginal, missed_share
+from .merge import merge_items
+from .values import Difference, Item, ItemEstimate, Quantity, Value, is_other, values_of
+
+if TYPE_CHECKING:
+    import dp_accounting
+    import matplotlib.axes
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["OWN_SUM", "Release"]
+
+OWN_SUM = Divisor(own=1.0)
+"""Of shares that were divided by their own sum."""
+_FIGURES = ("probability", "standard_error", "lower", "upper", "is_other")
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A distribution over the items of a domain, released under `guarantee`.
+
+    items: in the order of the domain; the last may be an `Other`, for all rows of items that are not listed.
+    probabilities: sum to 1. standard_errors: of the noise. lower, upper: an interval at level `confidence`, which
+    covers the table's own answer, what SQL would have given without privacy. predicted_l1_error: of all probabilities
+    together, against the table's own. sampling_errors: how far the table's own may be from the population that its
+    users came from; None if the mechanism does not learn it. events: every draw of noise that the table paid for.
+    mechanism, parameters: how it was made; public. weight: "rows" (share of all rows) or "users" (the average user).
+    versions: of the software that made it. item_columns: the columns that items are values of; with several, items are
+    tuples. measured: the shares as measured, before shrinkage; noise_errors: of their independent noise; divisor: of
+    what they were divided by; other_errors: what else than noise the intervals allow for. Sums of items start from
+    these four; without noise_errors, from the standard errors.
+    """
+
+    items: tuple[Item, ...]
+    probabilities: Floats
+    standard_errors: Floats
+    lower: Floats
+    upper: Floats
+    confidence: float
+    predicted_l1_error: float
+    guarantee: Guarantee
+    events: tuple[Event, ...]
+    mechanism: str
+    weight: str
+    sampling_errors: Floats | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    item_columns: tuple[str, ...] = ("item",)
+    measured: Floats | None = None
+    other_errors: Floats | None = None
+    noise_errors: Floats | None = None
+    divisor: Divisor = OWN_SUM
+
+    def __post_init__(self) -> None:
+        for name, values in self._fields():
+            if isinstance(values, np.ndarray):
+                if len(values) != len(self.items):
+                    raise InvalidArgument(
+                        f"{name}: needs a value for each of {len(self.items)} items, not {len(values)}."
+                    )
+                values.flags.writeable = False
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Release):
+            return NotImplemented
+        pairs = zip(self._fields(), other._fields(), strict=True)
+        return all(_same(mine, theirs) for (_, mine), (_, theirs) in pairs) and _types(self) == _types(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __contains__(self, item: object) -> bool:
+        """Whether an item is listed."""
+        try:
+            return item in self._places
+        except TypeError:  # not hashable
+            return False
+
+    def __iter__(self) -> Iterator[Item]:
+        """The items, in their order."""
+        return iter(self.items)
+
+    def __repr__(self) -> str:
+        g = self.guarantee
+        return (
+            f"<Release of {len(self)} items by {printable(self.mechanism)}, weight={self.weight!r}, "
+            f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.adjacency.value}>"
+        )
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The names of the item columns in tables and pictures. One that is called like a figure is "item" there."""
+        one = self.item_columns[0]
+        return ("item",) if len(self.item_columns) == 1 and one in _FIGURES else self.item_columns
+
+    @property
+    def other(self) -> Item | None:
+        """The item that stands for all that are not listed, if there is one. With several columns, a tuple of `Other`.
+
+        It is the last one. With groups, each group may have another such item of its own.
+        """
+        return self.items[-1] if self.items and is_other(self.items[-1]) else None
+
+    @property
+    def threshold_delta(self) -> float:
+        """The part of delta that was for finding the items; 0 if the domain was public."""
+        return math.fsum(event.delta for event in self.events if isinstance(event, ThresholdEvent))
+
+    @property
+    def too_little(self) -> bool:
+        """Whether there is too little to say: the predicted l1 error is above a half, so that noise is most of it."""
+        return self.predicted_l1_error > TOO_LITTLE
+
+    @property
+    def rows_above_bound(self) -> Quantity | None:
+        """The share of all rows that the bound on one user's rows leaves out, by estimate; None if it is unknown.
+
+        It is of users enough to be seen: a few users with far more rows may hold more.
+        """
+        value, low, high = (self.parameters.get(f"rows_above_bound{end}") for end in ("", "_low", "_high"))
+        return None if value is None or low is None or high is None else Quantity(value, low, high, self.confidence)
+
+    @cached_property
+    def missed(self) -> Quantity | None:
+        """The share of all that belongs to items which are not listed: what a search for items has missed. None if
+        there is no item for them. With groups, the items for all others of every group are counted together.
+        """
+        return missed_share(self)
+
+    def texts(self, item: Item) -> tuple[str, ...]:
+        """The values of an item in words. In a column in which all times are midnight, the days."""
+        return tuple(
+            str(value.date() if whole and isinstance(value, datetime.datetime) else value)
+            for value, whole in zip(values_of(item), self._whole_days, strict=True)
+        )
+
+    def probability(self, item: Item) -> float:
+        """The probability of one item of the domain."""
+        return float(self.probabilities[self._place(item)])
+
+    def estimate(self, item: Item) -> ItemEstimate:
+        """One item with its standard error and interval."""
+        return self._estimate_at(self._place(item))
+
+    def top(self, n: int = 10) -> list[ItemEstimate]:
+        """The n most probable items, most probable first."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.")
+        order = np.argsort(-self.probabilities, kind="stable")[:n]
+        return [self._estimate_at(int(place)) for place in order]
+
+    def marginal(self, *columns: str) -> Release:
+        """The distribution over some of the item columns, with errors of its own. Costs no privacy."""
+        return marginal(self, columns)
+
+    def conditional(self, *columns: str, given: Mapping[str, Value] | None = None, **fixed: Value) -> Release:
+        """The distribution over item columns among the items whose other columns are as given. Costs no privacy.
+
+            release.conditional("page", country="DE")
+
+        Without `columns`: over all columns that are not fixed. `given`: for columns whose names are no Python names.
+        """
+        return conditional(self, columns, {**(given or {}), **fixed})
+
+    def merged(
+        self,
+        mapping: Mapping[Any, Any] | Callable[[Any], Any],
+        *,
+        other: str | None = None,
+        column: str | None = None,
+    ) -> Release:
+        """The distribution over groups of items, with errors of its own. Costs no privacy.
+
+            release.merged({"apple": "fruit", "pear": "fruit"})
+            release.merged(lambda day: day.month, column="month")
+
+        mapping: what each item becomes; a function is asked for every listed item. What a mapping does not hold stays
+        as it is, or becomes part of the item called `other`, if that is given; so does what becomes None. column: the
+        name of the new item column. An `Other` stays one.
+        """
+        return merge_items(self, mapping, other, column)
+
+    def sample(self, n: int, *, seed: int | None = None) -> list[Item]:
+        """n synthetic items, drawn independently with the released probabilities. Costs no privacy.
+
+        The randomness is ordinary: the release is public already, and nothing is hidden by it. The items belong to no
+        users, and say no more than the probabilities do.
+        """
+        from .sampling import sample
+
+        return sample(self, n, seed)
+
+    def intervals(self, of: Literal["table", "population"] = "table") -> tuple[Floats, Floats]:
+        """Lower and upper ends at level `confidence`.
+
+        "table": they cover the table's own answer, what SQL would have given without privacy: noise and clipping.
+        "population": they cover the population that its users came from, of which they are taken as a sample.
+        """
+        from ..inference.intervals import intervals
+
+        return intervals(self, of)
+
+    def entropy(self, *, base: float = 2.0, of: Literal["table", "population"] = "table") -> Quantity:
+        """The entropy of the distribution, in bits unless `base` says otherwise. Costs no privacy.
+
+        An item "other" counts as one item. If much of the mass is in items that are lost in noise, the interval is
+        wide: they may share it evenly or not.
+        """
+        from ..inference.entropy import entropy
+
+        return entropy(self, base, of)
+
+    def distance(
+        self,
+        other: Release,
+        kind: Literal["l1", "tv", "l2"] = "l1",
+        *,
+        of: Literal["table", "population"] = "table",
+    ) -> Quantity:
+        """How far two distributions are from each other, corrected for noise, with an interval. Costs no privacy.
+
+        kind: "l1", the sum of absolute differences; "tv", half of it; "l2", the root of the sum of squares. Both need
+        the same items, in any order; if both have an item for all others, what only one of them lists is counted there.
+        The noise of the two is taken to be independent: it is, for two releases, for parts of them, and for two groups
+        of one release. of: "population" allows for sampling too, for two tables of different users.
+        """
+        from ..inference.distances import distance
+
+        return distance(self, other, kind, of)
+
+    def differences(
+        self, other: Release, n: int = 10, *, of: Literal["table", "population"] = "table"
+    ) -> list[Difference]:
+        """The n items that differ most from `other`, first those that surely do. Costs no privacy.
+
+        Items are matched as by `distance`. Each interval holds at level `confidence` by itself: of many items that do
+        not differ, some will seem to.
+        """
+        from ..inference.distances import differences
+
+        return differences(self, other, n, of)
+
+    def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
+        """The release as a dp_accounting event, to compose with other releases of the same users.
+
+        The event's noise multipliers are for this release's adjacency; compose it with events of the same adjacency.
+        "auto" and "adaptive" choose what to draw as they go, so compose their events by Renyi accounting against a
+        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way. Items that
+        were found in the table cost `threshold_delta`, which dp_accounting cannot express: add it to the accountant's
+        delta yourself, and say so by `without_thresholds`.
+        """
+        return to_dp_event(self.events, without_thresholds=without_thresholds)
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of a frame: the item columns, then the figures.
+
+        In a column of strings the other item has its name; elsewhere it is missing. `is_other`, which is there only if
+        there are such items, says which they are.
+        """
+        from ..export.tabular import columns
+
+        return columns(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table with a row for each item."""
+        from ..export.tabular import to_arrow
+
+        return to_arrow(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with a row for each item."""
+        from ..export.tabular import to_pandas
+
+        return to_pandas(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A data frame with a row for each item."""
+        from ..export.tabular import to_polars
+
+        return to_polars(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release as JSON, whole or not at all."""
+        from ..export import save
+
+        save(self, path)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of `to_arrow` as CSV, whole or not at all."""
+        from ..export import write_csv
+
+        write_csv(self, path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of `to_arrow` as Parquet, whole or not at all."""
+        from ..export import write_parquet
+
+        write_parquet(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Release:
+        """Read a release that `save` wrote; of a grouped one, the joint release."""
+        from ..export import load_joint
+
+        return load_joint(path)
+
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Write a page to read in a browser, whole or not at all: items with intervals, the guarantee, how it was made.
+
+        It is one file that loads nothing. It draws the most probable items, and says of how many.
+        """
+        from ..present.report import write_html
+
+        write_html(self, path, title)
+
+    def plot(
+        self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes | None = None
+    ) -> matplotlib.axes.Axes:
+        """Draw the n most probable items with their intervals; `truth` adds public values to compare with."""
+        from ..present.plots import plot
+
+        return plot(self, n, truth, ax)
+
+    def about_items(self) -> str | None:
+        """The sentences that say where the items come from; None if the domain is public and there is no other item."""
+        from ..present.wording import about_items
+
+        return about_items(self)
+
+    def _repr_html_(self) -> str:
+        from ..present.notebook import release_view
+
+        return release_view(self)
+
+    def _fields(self) -> list[tuple[str, Any]]:
+        return [(one.name, getattr(self, one.name)) for one in fields(self)]
+
+    @cached_property
+    def _places(self) -> dict[Item, int]:
+        return {item: place for place, item in enumerate(self.items)}
+
+    @cached_property
+    def _whole_days(self) -> tuple[bool, ...]:
+        """In which columns every time is midnight: those of date_trunc."""
+        columns = zip(*(values_of(item) for item in self.items), strict=True)
+        return tuple(
+            all(value.time() == datetime.time() for value in column if isinstance(value, datetime.datetime))
+            for column in columns
+        )
+
+    def _place(self, item: Item) -> int:
+        try:
+            return self._places[item]
+        except (KeyError, TypeError):
+            raise UnknownItem(f"item={item!r}: needs to be one of the release's items.", item=item) from None
+
+    def _estimate_at(self, place: int) -> ItemEstimate:
+        return ItemEstimate(
+            self.items[place],
+            float(self.probabilities[place]),
+            float(self.standard_errors[place]),
+            float(self.lower[place]),
+            float(self.upper[place]),
+        )
+
+
+def _same(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
+        return np.array_equal(mine, theirs)
+    return bool(mine == theirs)
+
+
+def _types(release: Release) -> list[list[type]]:
+    """The types of all values of items: True and 1 are equal, but not the same item."""
+    return [[type(value) for value in values_of(item)] for item in release.items]

@@ -1,0 +1,77 @@
+"""Files are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from crowdgram.errors import UnwritableTarget
+from crowdgram.export import write_whole
+from crowdgram.results import Release
+
+from .test_json_file import made
+
+
+@pytest.mark.parametrize("write", [Release.save, Release.to_csv, Release.to_parquet, Release.to_html])
+def test_an_empty_path(write):
+    with pytest.raises(UnwritableTarget, match="needs to be the name of a file"):
+        write(made(), "")
+
+
+@pytest.mark.parametrize("broken", ["replace", "fsync"])
+@pytest.mark.parametrize("before", ["old", None])
+def test_whole_or_not_at_all(tmp_path, monkeypatch, broken, before):
+    path = tmp_path / "r.json"
+    if before:
+        path.write_text(before)
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, broken, full)
+    with pytest.raises(UnwritableTarget, match=r"r\.json.*No space left"):
+        made().save(path)
+    assert [one.name for one in tmp_path.iterdir()] == (["r.json"] if before else [])
+    assert not before or path.read_text() == before
+
+
+def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        made().save(tmp_path / "r.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_synced_is_all_of_it(tmp_path, monkeypatch):
+    sizes = []
+    monkeypatch.setattr(os, "fsync", lambda handle: sizes.append(os.fstat(handle).st_size))
+    write_whole(tmp_path / "x", "é" * 1000)
+    assert sizes == [2000]
+    assert (tmp_path / "x").read_bytes() == ("é" * 1000).encode()
+
+
+def test_folders_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "none" / "r.json", tmp_path / "file" / "r.json", tmp_path):
+        with pytest.raises(UnwritableTarget, match="cannot be written"):
+            made().save(path)
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(UnwritableTarget, match="Permission denied"):
+        made().save(tmp_path / "r.json")
+
+
+def test_a_saved_release_has_the_permissions_of_any_new_file(tmp_path):
+    made().save(tmp_path / "r.json")
+    (tmp_path / "plain").write_text("")
+    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("r.json", "plain")}
+    assert len(modes) == 1

@@ -1,0 +1,107 @@
+"""Pictures of a release: drawn whatever the items are called, and saying what they show."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from crowdgram.errors import InvalidArgument, MissingDependency
+
+from .test_notebook import AWKWARD, made
+from .test_report import grouped, with_other
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+def labels(ax):
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def test_bars_are_the_top_items():
+    ax = made().plot(2)
+    assert labels(ax) == ["c", "a"]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([3 / 6, 2 / 6])
+    assert ax.yaxis_inverted()  # the most probable on top
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("item", AWKWARD, ids=repr)
+def test_awkward_names_are_drawn(item, tmp_path):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a font need not have every script
+        made([item, "plain"]).plot().figure.savefig(tmp_path / "p.png", dpi=40)
+    assert (tmp_path / "p.png").stat().st_size > 1000
+
+
+def test_labels_are_short_and_on_one_line():
+    shown = labels(made(["x" * 500, "a\nb"]).plot())
+    assert max(map(len, shown)) <= 40
+    assert not any("\n" in label for label in shown)
+
+
+def test_truth_adds_points_where_it_is_given():
+    ax = made().plot(truth={"c": 0.4, "a": 0.3})
+    points = ax.lines[-1]
+    assert list(points.get_xdata()) == [0.4, 0.3, 0.0]
+    heights = [segment[0][1] for segment in ax.containers[1].lines[2][0].get_segments()]
+    assert all(height < mark - 0.3 for height, mark in zip(heights, points.get_ydata(), strict=True))  # both show
+    assert any("truth" in text.get_text() for text in ax.get_legend().get_texts())
+    assert not any("truth" in text.get_text() for text in made().plot().get_legend().get_texts())
+
+
+def test_the_title_says_what_is_asked_and_promised():
+    assert made().plot().get_title() == "Share of all rows by item (laplace, epsilon=1, add-remove)"
+    by_users = made(weight="users", delta=1e-6).plot().get_title()
+    assert by_users == "Average user's share by item (laplace, epsilon=1, delta=1e-06, add-remove)"
+
+
+def test_it_draws_on_axes_that_are_given():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    assert made().plot(ax=ax) is ax
+
+
+def test_without_matplotlib(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingDependency, match=r"crowdgram\[plot\]"):
+        made().plot()
+
+
+def test_a_picture_of_groups():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    figure = grouped().plot(2)
+    panels = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_title().split()[0] for ax in panels] == ["g0", "g1", "g2"]
+    assert [label.get_text() for label in panels[0].get_yticklabels()] == ["a", "b"]
+    assert [bar.get_width() for bar in panels[1].patches] == pytest.approx([1 / 6, 1 / 2], abs=0.01)
+    assert {ax.get_xlim() for ax in panels} == {panels[0].get_xlim()}
+    assert "for all groups together" in figure.get_suptitle()
+    assert len(panels[0].containers) >= 1
+    chosen = grouped().plot(groups=["g2"])
+    assert "1 of 3 groups" in chosen.get_suptitle()
+    missing = with_other().plot()
+    assert [text.get_text().strip() for text in missing.axes[1].texts] == ["not listed", "0.429"]
+    many = grouped(np.full(30, 1 / 30)).plot(1)
+    assert sum(ax.get_visible() for ax in many.axes) == 12
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n": 0}, "n=0"),
+        ({"n": True}, "n=True"),
+        ({"groups": []}, "groups=\\[\\]"),
+        ({"groups": ["g0", "g0"]}, "each once"),
+        ({"groups": ["none"]}, "'none'"),
+    ],
+)
+def test_pictures_that_cannot_be_drawn(options, said):
+    with pytest.raises(InvalidArgument, match=said):
+        grouped().plot(**options)
