@@ -30,6 +30,7 @@ from .arrow import UTF8, as_text
 from .columns import MissingColumn, check_columns
 from .engine import DuckEngine, Engine, fresh_name, shielded
 from .queries import read_query
+from .row_wise import check_row_wise
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -153,7 +154,9 @@ def asked_of(
         said = str(error)
     else:
         try:
-            return engine, query.apply(engine, table)
+            asked = query.apply(engine, table)
+            check_row_wise(engine, asked, table, "opening the table")
+            return engine, asked
         except BaseException:
             engine.close()
             raise

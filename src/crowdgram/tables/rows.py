@@ -20,6 +20,7 @@ from .columns import MissingColumn, check_columns
 from .engine import Engine
 from .expressions import columns_of, evaluate, parse
 from .kinds import check_column, key
+from .row_wise import check_row_wise
 from .sources import is_text, open_source
 
 if TYPE_CHECKING:
@@ -106,9 +107,11 @@ def open_rows(
         selected = {name: key(engine, column) for name, column in {"user": table[user], **columns}.items()}
         if count is not None:
             selected["n"] = _count(table[count], count, is_text(source))
+        kept = table
         if where is not None:
-            table, selected = _kept(engine, table, where, selected)
-        rows = Rows(engine, table.select(**selected), tuple(names), types)
+            kept, selected = _kept(engine, table, where, selected)
+        rows = Rows(engine, kept.select(**selected), tuple(names), types)
+        check_row_wise(engine, rows.table, table, "opening the table")
         engine.check(rows.table, "opening the table")
         return rows
     except BaseException:
