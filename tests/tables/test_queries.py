@@ -5,12 +5,15 @@ from __future__ import annotations
 import sqlite3
 
 import duckdb
+import ibis
 import pytest
+import sqlglot
 
 from crowdgram import Database
 from crowdgram.errors import CrowdgramError, InvalidArgument, InvalidTable, UnreadableSource
 from crowdgram.tables import open_rows
 from crowdgram.tables.queries import read_query
+from crowdgram.tables.sql_text import parse
 
 from . import postgres
 
@@ -302,3 +305,37 @@ def test_names_that_are_odd_and_columns_that_are_not_there(tmp_path):
         found(address, 'select "Who\'s", what from "my.own"."Odd.Name"')
     with pytest.raises(UnreadableSource, match="no table 'nothere'"):
         found(address, "select who, what from nothere")
+
+
+HALF = "\ud800"  # of a character
+
+
+@pytest.mark.parametrize(
+    ("role", "given"),
+    [
+        ("query", {"query": f"select who, what from visits where what = '{HALF}'"}),
+        ("query", {"query": f'select who, what from visits -- "{HALF}"'}),
+        ("where", {"where": f"what = '{HALF}'"}),
+        ("item 'x'", {"item": {"x": f"what || '{HALF}'"}}),
+        ("where", {"where": lambda t: t.what == HALF}),
+        ("where", {"where": ibis._.what.like(f"{HALF}%")}),
+        ("item", {"item": {HALF: "what"}}),
+        ("user", {"user": HALF}),
+    ],
+)
+def test_half_a_character_is_refused_by_its_argument(role, given, tmp_path):
+    with duckdb.connect(tmp_path / "v.duckdb") as duck:
+        fill(duck.execute)
+    with pytest.raises(InvalidArgument, match=rf"^{role} holds .*\\ud800.*not valid Unicode text"):
+        found(str(tmp_path / "v.duckdb"), **{"query": "from visits", **given})
+
+
+def test_text_that_does_not_parse_is_not_logged(caplog):
+    for text in ("grant a b", "call foo(1)", "alter table visits foo bar"):
+        with pytest.raises(InvalidArgument):
+            read_query(text, "who")
+        with pytest.raises(InvalidArgument):
+            parse(text, "where")
+    assert not caplog.records
+    sqlglot.parse("grant a b")  # as the caller's own parsing is
+    assert len(caplog.records) == 1

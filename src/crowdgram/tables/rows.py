@@ -22,6 +22,7 @@ from .expressions import columns_of, evaluate, parse
 from .kinds import check_column, key
 from .row_wise import check_row_wise
 from .sources import is_text, open_source
+from .sql_text import check_unicode
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
@@ -226,6 +227,7 @@ def _chosen(role: str, given: object) -> list[tuple[str, object]]:
 def _check_name(role: str, value: object) -> None:
     if not isinstance(value, str) or not value:
         raise InvalidArgument(f"{role}={value!r}: needs the name of a column, a non-empty string.")
+    check_unicode(value, role)
     if "\0" in value:
         raise InvalidArgument(f"{role}={value!r} holds a null character, which engines cut off. Rename the column.")
 
