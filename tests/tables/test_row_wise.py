@@ -12,6 +12,7 @@ from crowdgram import Database
 from crowdgram.errors import PrivacyViolation
 from crowdgram.tables import open_rows, sql_text
 from crowdgram.tables.engine import DuckEngine
+from crowdgram.tables.expressions import evaluate
 from crowdgram.tables.row_wise import check_row_wise
 from crowdgram.tables.sources import open_source
 
@@ -93,6 +94,38 @@ def test_a_query_through_a_hole_is_caught_on_spark(spark, lax, query):
             open_rows(Database("spark:", query=query), user="u", item="s")
     finally:
         spark.catalog.dropTempView("t")
+
+
+def test_constants_reach_the_engine_as_they_are(opened):
+    """Nothing in a constant ends it: what came after it would be SQL that no rule has seen."""
+    engine, table = opened
+    parts = [
+        "'",
+        '"',
+        "`",
+        "\\",
+        "\\'",
+        "\\047",
+        "\\u0027",
+        "${x}",
+        "{x}",
+        "--",
+        "/*",
+        "*/",
+        ";",
+        "\n",
+        "%s",
+        ":x",
+        "?",
+        "\u2028",
+        "é",
+    ]
+    pairs = "".join(one + other for one in parts for other in parts)
+    words = [pairs + end for end in ("'", "\\", "${x}", "--", "/*")]
+    quoted = lambda word: "'" + word.replace("'", "''") + "'"  # noqa: E731
+    made = {f"c{n}": evaluate(quoted(word), engine, table, "item") for n, word in enumerate(words)}
+    found = engine.fetch(table.filter(table.n == 1).select(**made), "testing").to_pylist()
+    assert list(found[0].values()) == words
 
 
 def test_what_the_opened_table_computes_is_its_makers(opened):
