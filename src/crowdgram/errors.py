@@ -14,7 +14,7 @@ figure that depends on the private table.
     ├── BudgetExceeded (ValueError)        a release would spend more than its ledger has left: nothing is charged
     ├── MissingDependency (ImportError)    an optional library is not installed
     ├── EngineFailure (RuntimeError)       the engine failed; its own words are withheld, they may quote rows
-    └── PrivacyViolation (RuntimeError)    the recorded events exceed the promise: a bug, nothing is returned
+    └── PrivacyViolation (RuntimeError)    a check of our own work on the promise failed: a bug, nothing is returned
 
     AccuracyWarning (UserWarning)          too little to say, or a bound on the error does not apply; privacy holds
     PrivacyWarning (UserWarning)           the requested guarantee is weak
@@ -91,7 +91,7 @@ class EngineFailure(CrowdgramError, RuntimeError):
 
 
 class PrivacyViolation(CrowdgramError, RuntimeError):
-    """The recorded events exceed the promise. A bug: nothing is returned."""
+    """A bug: the recorded events exceed the promise, or a filter or query looks at other rows. Nothing is returned."""
 
 
 class AccuracyWarning(UserWarning):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sqlite3
 
 import duckdb
+import ibis
 import pytest
+import sqlglot
 
 from crowdgram import Database
 from crowdgram.errors import CrowdgramError, InvalidArgument, InvalidTable, UnreadableSource
 from crowdgram.tables import open_rows
 from crowdgram.tables.queries import read_query
+from crowdgram.tables.sql_text import parse
 
 from . import postgres
 
@@ -36,6 +39,13 @@ def server():
     with postgres.server() as address:
         with psycopg.connect(address) as connection:
             fill(connection.execute)
+            connection.execute("create sequence numbers")
+            # As an extension would bring it: there may be none to install.
+            connection.execute("create view sizes as select relname::text as who, reltuples as what from pg_class")
+            connection.execute(
+                "insert into pg_depend select 'pg_class'::regclass, 'sizes'::regclass, 0, 'pg_extension'::regclass, "
+                "oid, 0, 'e' from pg_extension"
+            )
         yield address
 
 
@@ -238,6 +248,7 @@ def test_a_view_is_read_as_it_is(address):
             ["sqlite_master", "sqlite_schema", "pragma_table_list", "json_each", "temp.visits", "a.main.visits"],
         ),
         ("postgres", ["pg_stats", "pg_catalog.pg_class", "pg_stat_user_tables", "information_schema.tables"]),
+        ("postgres", ["numbers", "public.numbers", "sizes"]),
     ],
 )
 @pytest.mark.parametrize("form", ["table", "query"])
@@ -302,3 +313,59 @@ def test_names_that_are_odd_and_columns_that_are_not_there(tmp_path):
         found(address, 'select "Who\'s", what from "my.own"."Odd.Name"')
     with pytest.raises(UnreadableSource, match="no table 'nothere'"):
         found(address, "select who, what from nothere")
+
+
+HALF = "\ud800"  # of a character
+
+
+@pytest.mark.parametrize(
+    ("role", "given"),
+    [
+        ("query", {"query": f"select who, what from visits where what = '{HALF}'"}),
+        ("query", {"query": f'select who, what from visits -- "{HALF}"'}),
+        ("where", {"where": f"what = '{HALF}'"}),
+        ("item 'x'", {"item": {"x": f"what || '{HALF}'"}}),
+        ("where", {"where": lambda t: t.what == HALF}),
+        ("where", {"where": ibis._.what.like(f"{HALF}%")}),
+        ("item", {"item": {HALF: "what"}}),
+        ("user", {"user": HALF}),
+    ],
+)
+def test_half_a_character_is_refused_by_its_argument(role, given, tmp_path):
+    with duckdb.connect(tmp_path / "v.duckdb") as duck:
+        fill(duck.execute)
+    with pytest.raises(InvalidArgument, match=rf"^{role} holds .*\\ud800.*not valid Unicode text"):
+        found(str(tmp_path / "v.duckdb"), **{"query": "from visits", **given})
+
+
+def test_text_that_does_not_parse_is_not_logged(caplog):
+    for text in ("grant a b", "call foo(1)", "alter table visits foo bar"):
+        with pytest.raises(InvalidArgument):
+            read_query(text, "who")
+        with pytest.raises(InvalidArgument):
+            parse(text, "where")
+    assert not caplog.records
+    sqlglot.parse("grant a b")  # as the caller's own parsing is
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["table", "query"])
+def test_a_path_is_no_table_of_spark(form, spark, tmp_path):
+    """One row for each file, with its length, which all users' rows decide over."""
+    (tmp_path / "t").write_text("who,what\na,x\n")
+    for kind in ("binaryFile", "text", "csv"):
+        given = {"table": f"{kind}.{tmp_path}/t"} if form == "table" else {"query": f'from "{kind}"."{tmp_path}/t"'}
+        with pytest.raises(UnreadableSource, match="has no table"):
+            open_rows(Database("spark:", **given), user="path", item="length")
+
+
+@pytest.mark.spark
+def test_settings_are_not_put_into_the_text_for_spark(catalogue, spark):
+    """A setting that holds a quote would end the constant, and what follows would be read as SQL."""
+    spark.conf.set("spark.crowdgram.quote", "'")
+    inside = "${spark.crowdgram.quote} || (select max(what) from visits) || ${spark.crowdgram.quote}"
+    for text in (inside, "${env:HOME}", "${spark.app.name}"):
+        assert found(catalogue, f"select who, '{text}' as what from visits where n = 1") == [("a", text)]
+    spark.conf.unset("spark.crowdgram.quote")
+    assert spark.conf.get("spark.sql.variable.substitute") == "true"

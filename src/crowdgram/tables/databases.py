@@ -30,6 +30,7 @@ from .arrow import UTF8, as_text
 from .columns import MissingColumn, check_columns
 from .engine import DuckEngine, Engine, fresh_name, shielded
 from .queries import read_query
+from .row_wise import check_row_wise
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -153,7 +154,9 @@ def asked_of(
         said = str(error)
     else:
         try:
-            return engine, query.apply(engine, table)
+            asked = query.apply(engine, table)
+            check_row_wise(engine, asked, table, "opening the table")
+            return engine, asked
         except BaseException:
             engine.close()
             raise
@@ -407,8 +410,12 @@ def _connected(connect: Callable[[], Any], database: Database) -> Any:
 def _postgres_columns(connection: Any, database: Database, name: Name) -> list[tuple[str, str]]:
     """Names and types, as the server describes a query without running it for any row."""
     missing = _no_table(database, name)
-    # Not the server's own tables and views: its statistics hold values of rows, and they belong to no user.
-    asked = "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass(%s)"
+    # Not the tables and views of the server and of its extensions, nor sequences: made of all users' rows.
+    asked = (
+        "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass(%s) AND relkind IN "
+        "('r', 'p', 'v', 'm', 'f') AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE classid = 'pg_class'::regclass "
+        "AND objid = pg_class.oid AND deptype = 'e')"
+    )
     found = _said(lambda: connection.execute(asked, (quoted(name),)).fetchone(), missing)
     if found is None or found[0].startswith(("pg_", "information_schema")):
         raise missing

@@ -34,7 +34,11 @@ __all__ = ["DuckEngine", "Engine", "SparkEngine", "engine_for", "fresh_name", "s
 
 T = TypeVar("T")
 
-_SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.parser.escapedStringLiterals": "false"}
+_SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.variable.substitute": "false",
+}
 
 
 def shielded(stage: str, call: Callable[[], T], stop: Callable[[], object] | None = None) -> T:
@@ -325,9 +329,9 @@ class DuckEngine(Engine):
 class SparkEngine(Engine):
     """Spark through PySpark: kept tables are cached data frames behind temporary views.
 
-    The session is the user's. Until the end it has Spark's own defaults (_SETTINGS): in ANSI mode, since without it a
-    sum that leaves 64 bits would wrap around silently, and no bound would hold; and reading constants in the way in
-    which Ibis writes them.
+    The session is the user's. Until the end it has _SETTINGS: ANSI mode, since without it a sum that leaves 64 bits
+    would wrap around silently, and no bound would hold; constants read in the way in which Ibis writes them; and no
+    settings put in place of `${name}`, which could hold a quote and end the constant.
     """
 
     TYPES: Mapping[str, Sequence[str]] = {

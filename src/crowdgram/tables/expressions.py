@@ -25,7 +25,7 @@ from ibis.common.deferred import Deferred
 from ..errors import InvalidArgument
 from . import row_functions as row
 from .engine import Engine
-from .sql_text import ALLOWED, Tree, columns_of, parse, row_wise, translate
+from .sql_text import ALLOWED, Tree, check_unicode, columns_of, parse, row_wise, translate
 
 __all__ = ["Expression", "columns_of", "evaluate", "parse"]
 
@@ -178,7 +178,9 @@ class _Rebuilt:
             if fits:
                 value = float(node.value) if name == "real" else node.value
                 row.need(name != "integer" or -(2**63) <= value < 2**63)
-                return row.constant(str(value) if name == "string" else value, name)
+                if name == "string":
+                    check_unicode(value := str(value), self._role)
+                return row.constant(value, name)
         raise row.Misfit
 
     def whole(self, node: Any) -> int:
@@ -189,6 +191,7 @@ class _Rebuilt:
     def plain(self, node: Any) -> str:
         """A constant text."""
         row.need(isinstance(node, ops.Literal) and node.dtype.is_string() and node.value is not None)
+        check_unicode(str(node.value), self._role)
         return str(node.value)
 
     def cast(self, node: Any) -> Any:

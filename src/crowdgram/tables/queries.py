@@ -20,7 +20,7 @@ from ..errors import InvalidArgument
 from .columns import check_columns
 from .engine import Engine
 from .expressions import columns_of, evaluate
-from .sql_text import Tree
+from .sql_text import Tree, statements
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -101,7 +101,7 @@ def read_query(text: str, user: str) -> Query:
         return InvalidArgument(f"query={text!r}: {what}. {_FORM}")
 
     try:
-        found = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+        found = statements(text, "query")
     except (sqlglot.errors.SqlglotError, RecursionError):
         raise InvalidArgument(f"query={text!r} does not parse as SQL. {_FORM}") from None
     if len(found) != 1 or type(found[0]) is not exp.Select:

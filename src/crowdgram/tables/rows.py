@@ -20,7 +20,9 @@ from .columns import MissingColumn, check_columns
 from .engine import Engine
 from .expressions import columns_of, evaluate, parse
 from .kinds import check_column, key
+from .row_wise import check_row_wise
 from .sources import is_text, open_source
+from .sql_text import check_unicode
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
@@ -106,9 +108,11 @@ def open_rows(
         selected = {name: key(engine, column) for name, column in {"user": table[user], **columns}.items()}
         if count is not None:
             selected["n"] = _count(table[count], count, is_text(source))
+        kept = table
         if where is not None:
-            table, selected = _kept(engine, table, where, selected)
-        rows = Rows(engine, table.select(**selected), tuple(names), types)
+            kept, selected = _kept(engine, table, where, selected)
+        rows = Rows(engine, kept.select(**selected), tuple(names), types)
+        check_row_wise(engine, rows.table, table, "opening the table")
         engine.check(rows.table, "opening the table")
         return rows
     except BaseException:
@@ -223,6 +227,7 @@ def _chosen(role: str, given: object) -> list[tuple[str, object]]:
 def _check_name(role: str, value: object) -> None:
     if not isinstance(value, str) or not value:
         raise InvalidArgument(f"{role}={value!r}: needs the name of a column, a non-empty string.")
+    check_unicode(value, role)
     if "\0" in value:
         raise InvalidArgument(f"{role}={value!r} holds a null character, which engines cut off. Rename the column.")
 

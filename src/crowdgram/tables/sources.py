@@ -256,9 +256,10 @@ def _open_spark_table(database: Database, columns: Sequence[str] | None, user: s
     session = shielded("starting Spark", lambda: SparkSession.builder.appName("crowdgram").getOrCreate())
 
     def opened(name: tuple[str, ...], needed: Sequence[str] | None) -> tuple[Engine, ir.Table]:
-        frame = None
+        frame, exact = None, ".".join(f"`{part.replace('`', '``')}`" for part in name)
         with contextlib.suppress(Exception):  # Spark's own words are long, and may quote paths and data
-            frame = session.table(".".join(f"`{part.replace('`', '``')}`" for part in name))
+            # Not a path that stands for a table (`binaryFile`.`/data`): a row of it may be made of all users' rows.
+            frame = session.table(exact) if session.catalog.tableExists(exact) else None
         if frame is None:
             raise UnreadableSource(f"Spark has no table {'.'.join(name)!r}. Check the name and the catalogue.")
         return _open_spark(frame, needed)

@@ -6,8 +6,10 @@ One language for all engines: DuckDB's names and meanings, whatever holds the ta
 from __future__ import annotations
 
 import datetime
+import logging
 import operator
 import re
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ from .engine import Engine
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["ALLOWED", "Tree", "columns_of", "parse", "row_wise", "translate"]
+__all__ = ["ALLOWED", "Tree", "check_unicode", "columns_of", "parse", "row_wise", "statements", "translate"]
 
 Tree = Any
 """A node of sqlglot's syntax tree."""
@@ -42,7 +44,7 @@ _SPECIAL = ("symmetric", "zone", "truncate", "collation", "position")
 def parse(text: str, role: str) -> Tree:
     """SQL text as a tree, or an error that says where it does not parse. The text is public."""
     try:
-        found = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+        found = statements(text, role)
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         where = ""
         if isinstance(error, sqlglot.errors.ParseError) and error.errors:
@@ -53,6 +55,26 @@ def parse(text: str, role: str) -> Tree:
     if type(found[0]) not in _RULES:
         raise _refused(role, text, found[0])
     return found[0]
+
+
+def statements(text: str, role: str) -> list[Tree]:
+    """The syntax trees of SQL text, parsed without a word of sqlglot, which logs text that it does not know."""
+    check_unicode(text, role)
+    _here.parsing = True
+    try:
+        return [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+    finally:
+        _here.parsing = False
+
+
+_here = threading.local()
+logging.getLogger("sqlglot").addFilter(lambda _: not getattr(_here, "parsing", False))
+
+
+def check_unicode(text: str, role: str) -> None:
+    """Refuse text with half a character (a lone surrogate): no engine can read it."""
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidArgument(f"{role} holds {text!r}, which is not valid Unicode text. Remove the lone surrogate.")
 
 
 def columns_of(tree: Tree) -> list[str]:
@@ -355,7 +377,8 @@ _RULES: dict[type, _Rule] = {
 
 
 def _shown(tree: Tree) -> str:
-    return repr(tree.sql(dialect="duckdb", comments=False)[:60])
+    written = tree.sql(dialect="duckdb", comments=False, unsupported_level=sqlglot.ErrorLevel.IGNORE)
+    return repr(written[:60])
 
 
 def _is_text(tree: Tree) -> bool:
