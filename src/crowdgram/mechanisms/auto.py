@@ -66,7 +66,7 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
     follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the reserve is spent, and a
     plain finish spends what is left of epsilon. That is the situation of Theorem 4 in docs/proofs/accounting.md.
     """
-    pilot = _pilot(counts, spending, request)
+    pilot = _pilot(counts, spending, request, choosing=True)
     request.report("estimating")
     if _prefer_rounds(counts, spending, pilot):
         return _rounds(counts, spending, pilot, request)
@@ -75,7 +75,7 @@ def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
 
 def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Adaptive rounds, without choosing."""
-    pilot = _pilot(counts, spending, request)
+    pilot = _pilot(counts, spending, request, choosing=False)
     request.report("estimating")
     return _rounds(counts, spending, pilot, request)
 
@@ -128,30 +128,33 @@ class _Pilot:
         return Crowds(np.array([rows]), np.zeros(1), users, np.ones(1), self.users_error, rows, np.zeros(1))
 
 
-def _pilot(counts: Counts, spending: Spending, request: Request) -> _Pilot:
+def _pilot(counts: Counts, spending: Spending, request: Request, *, choosing: bool) -> _Pilot:
+    """Buy what is needed. If there is nothing to choose, looks take all of what was reserved: rounds pay for it."""
     items = looked_for(counts.items, request)
     reserve_pilot(spending, items, rows=request.buys_rows)
     request.report("profiling the crowd")
     if request.buys_rows:
         rows = request.seen_rows or look_at_rows(rows_histogram(counts, Rows.edges()), spending, items)
         if rows.crowds is not None:
-            return _pilot_by_rows(counts, spending, rows, rows.crowds, items)
+            return _pilot_by_rows(counts, spending, rows, rows.crowds, items, choosing)
         # Too few users to be seen: every user weighs the same.
         return _Pilot(items, 1, rows, *_concentration(counts, spending, items, 1, CONCENTRATION, 0.0))
     row_cap = 1 if request.weight == "users" else request.max_rows_per_user or 1
     glance = _Pilot(items, row_cap, None, *_concentration(counts, spending, items, row_cap, GLANCE, 0.0))
-    telling = max(glance.users, 1.0) * _even_distance(spending, glance, counts.items)
+    telling = max(glance.users, 1.0) * _even_distance(spending, glance, counts.items) if choosing else 0.0
     told = _concentration(counts, spending, items, row_cap, CONCENTRATION, telling)
     return _Pilot(items, row_cap, None, *told, telling)
 
 
-def _pilot_by_rows(counts: Counts, spending: Spending, rows: Rows, crowds: Crowds, items: int) -> _Pilot:
+def _pilot_by_rows(
+    counts: Counts, spending: Spending, rows: Rows, crowds: Crowds, items: int, choosing: bool
+) -> _Pilot:
     """Light users and heavy ones are looked at apart: those with many rows mostly have more items."""
     users = crowds.typical
     cap = max(1, round(crowds.quantile(0.5)))
     weights = users * np.minimum(crowds.sizes / cap, 1.0) ** 2
     unknown = _Pilot(items, ROW_LIMIT, rows, float(users.sum()), crowds.error, _Concentration(1.0, 1.0))
-    telling = float(weights.sum()) * _even_distance(spending, unknown, counts.items)
+    telling = float(weights.sum()) * _even_distance(spending, unknown, counts.items) if choosing else 0.0
     heavy = _concentration(counts, spending, items, cap, HEAVY, telling)[2]
     logs = np.log(crowds.sizes)
     places = [float(each @ logs / each.sum()) for each in (users, weights)]

@@ -61,6 +61,10 @@ LOW, HIGH = 2.0**-14, 4.0
 """Distances from the centre that are told apart, relative to the largest possible one."""
 POSSIBLE = 5
 """Crowds that the bias of an answer is worked out for."""
+FEW_LEVELS = 1.62
+"""What intervals allow for a bias, over a normal one. Drift is learned from two to five levels, and what is learned
+from four has the tails of Student's t with three degrees of freedom.
+"""
 UNSEEN = 4.0
 """Octaves beyond what is seen that users may be in who are missing from a histogram of distances."""
 
@@ -434,7 +438,7 @@ def _estimate(
         shares = project(shrunk.means)
         now = _combined(past, drift, view.groups, shares)
         possible, likely = _possible_biases(past[-1], drift, view.groups, crowd, shares)
-        bias = np.maximum(now.bias, possible).mean(axis=0)
+        bias = FEW_LEVELS * np.maximum(now.bias, possible).mean(axis=0)
         expected = np.median(np.maximum(now.expected, likely), axis=0)
         mass = float((crowd.users * crowd.masses).sum())
         sampling = float((crowd.users * crowd.sizes**2).sum()) / mass**2 / crowd.spread
