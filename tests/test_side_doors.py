@@ -21,7 +21,7 @@ import pytest
 
 import crowdgram
 from crowdgram.errors import CrowdgramError, EngineFailure
-from crowdgram.privacy import add_discrete_gaussian, add_discrete_laplace, fresh_salt
+from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, fresh_salt
 from crowdgram.releases import pipeline
 from crowdgram.tables.engine import DuckEngine
 from crowdgram.tables.scratch import LOCK, make_scratch, sweep
@@ -95,7 +95,7 @@ def all_that_hangs_on(error):
 def fails_late(kind):
     """A mechanism that reads the table and then fails with what it saw in its hands."""
 
-    def mechanism(counts, spending, request):
+    def mechanism(counts, ready, request):
         cells = counts.engine.fetch(counts.users, "testing").to_pydict()
         everyone = f"{SECRET}: {cells}"
         error = kind(everyone)
@@ -124,10 +124,10 @@ def test_an_error_nobody_foresaw_takes_nothing_along(kind, monkeypatch):
 
 
 def test_our_own_errors_leave_their_frames_behind(monkeypatch):
-    def overspends(counts, spending, request):
+    def overspends(counts, ready, request):
         everyone = counts.engine.fetch(counts.users, "testing").to_pydict()
         assert everyone
-        spending.laplace("too much", np.zeros(1, dtype=np.int64), bound=1, epsilon=5.0)
+        ready.start().laplace("too much", np.zeros(1, dtype=np.int64), bound=1, epsilon=5.0)
 
     monkeypatch.setitem(pipeline.ALL_MECHANISMS, "laplace", overspends)
     with pytest.raises(CrowdgramError, match="This is a bug") as caught:

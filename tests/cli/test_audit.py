@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from crowdgram.audit import TWINS, attack, selftest
 from crowdgram.cli.app import app
-from crowdgram.privacy import noise
+from crowdgram.privacy import Spending, noise
 from crowdgram.releases.pipeline import ALL_MECHANISMS
 
 ARGUMENTS = ["audit", "--weight", "users", "--adjacency", "add-remove", "--runs", "6"]
@@ -45,7 +45,11 @@ def test_a_form_of_whole_release():
 @pytest.mark.slow
 def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
     half = TWINS[0].broken
-    monkeypatch.setitem(ALL_MECHANISMS, "gaussian", half.mechanism)
+
+    def broken(counts, opening, request):
+        return half.mechanism(counts, Spending(opening.guarantee, opening._spending.sampler), request)
+
+    monkeypatch.setitem(ALL_MECHANISMS, "gaussian", broken)
     assert attack(half, runs=6, pairs=TWINS[0].pairs).refuted is True
     result = run("--mechanism", "gaussian")
     assert result.exit_code == 1

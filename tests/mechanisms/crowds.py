@@ -65,7 +65,7 @@ def run(
 ):
     spending = Spending(Guarantee(epsilon, delta, Adjacency.parse(adjacency)))
     request = Request(weight, max_rows_per_user, rounds, lambda _: None)
-    estimate = MECHANISMS[mechanism](counts, spending, request)
+    estimate = MECHANISMS[mechanism](counts, spending.open(), request)
     spending.settled()
     return Made(estimate, spending)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,7 +18,7 @@ from ..privacy.gaussian import gaussian_epsilon
 from ..releases.pipeline import ALL_MECHANISMS
 from .bounds import epsilon_from_losses
 from .draws import Path, Tilt
-from .lockstep import Mechanism, follow, intercepted
+from .lockstep import Mechanism, follow, on_counts
 from .pairs import Tables, opened, pairs_for
 
 __all__ = ["ATTACKED", "Case", "Finding", "attack", "cases", "claimed"]
@@ -41,8 +40,7 @@ ROOM = 1e-9
 class Case:
     """A mechanism, or a whole release, with all that its claim depends on.
 
-    pairs: the tables to attack it on; None for those of every mechanism. within: what its runs stand in, where code is
-    broken on purpose.
+    pairs: the tables to attack it on; None for those of every mechanism.
     """
 
     name: str
@@ -51,7 +49,6 @@ class Case:
     claim: Guarantee
     constants: Literal["paper", "tight"] | None = None
     pairs: tuple[Tables, ...] | None = None
-    within: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @property
     def request(self) -> Request:
@@ -107,7 +104,7 @@ def cases(
                 raise
             for adjacency in adjacencies:
                 claim = claimed(mechanism, Guarantee(epsilon, delta, adjacency))
-                yield Case(name, ALL_MECHANISMS[mechanism], weight, claim, constants)
+                yield Case(name, on_counts(ALL_MECHANISMS[mechanism]), weight, claim, constants)
 
 
 def claimed(name: str, guarantee: Guarantee) -> Guarantee:
@@ -138,7 +135,7 @@ def attack(
     best, where, how = 0.0, chosen[0].name, "nothing found"
     for pair in chosen:
         progress(pair.name)
-        with opened(pair) as (first, second), intercepted(), case.within(), warnings.catch_warnings():
+        with opened(pair) as (first, second), warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             for tables in ((first, second), (second, first)):
                 tilt = _tilt(case, [follow(case.mechanism, tables, case.claim, case.request) for _ in range(pilot)])

@@ -16,7 +16,8 @@ from ..errors import InvalidArgument
 from ..mechanisms import Request, Weight, check_mechanism
 from ..paper import PAPER_MECHANISMS
 from ..privacy import Adjacency, Guarantee, Spending
-from ..releases.pipeline import ALL_MECHANISMS, release
+from ..releases.pipeline import ALL_MECHANISMS, run
+from ..releases.query import Query
 from .attack import Case, claimed
 from .pairs import RowPair
 
@@ -77,17 +78,9 @@ def form_cases(
 
 
 def released(table: Any, spending: Spending, request: Request, **arguments: Any) -> Any:
-    """A whole release of `table`. Its budget is its own; `spending` only says how large it is."""
-    offered = spending.guarantee
-    return release(
-        table,
-        user="user",
-        epsilon=offered.epsilon,
-        delta=offered.delta,
-        adjacency=offered.adjacency,
-        weight=request.weight,
-        **arguments,
-    )
+    """A whole release of `table`. Its budget is its own; `spending` says how large it is, and who draws the noise."""
+    query = Query(user="user", guarantee=spending.guarantee, weight=request.weight, **arguments)
+    return run(table, query, sampler=spending.sampler)
 
 
 def _found(adjacency: Adjacency) -> tuple[RowPair, ...]:

@@ -140,14 +140,14 @@ def _without_privacy(_: Question, crowd: Crowd) -> Floats:
 
 def _laplace(question: Question, crowd: Crowd) -> Floats:
     """`mechanisms.baselines.laplace` with the row cap known, on sums drawn at once."""
-    spending = Spending(replace(question.guarantee(), delta=0.0))
+    spending = Spending(replace(question.guarantee(), delta=0.0)).open().looks().finish_purely()
     noisy, event = spending.laplace("counts by item", _sums(crowd), bound=UNIT, epsilon=spending.remaining_epsilon())
     return from_noisy_sums(noisy, event, {}).probabilities
 
 
 def _gaussian(question: Question, crowd: Crowd) -> Floats:
     """`mechanisms.baselines.gaussian` with the row cap known, on sums drawn at once."""
-    spending = Spending(question.guarantee())
+    spending = Spending(question.guarantee()).open().looks().rounds()
     mu = spending.remaining_mu(crowd.items)
     noisy, event = spending.gaussian("counts by item", _sums(crowd), bound=UNIT, mu=mu, non_negative=True)
     return from_noisy_sums(noisy, event, {}).probabilities

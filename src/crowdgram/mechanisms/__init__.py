@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, open_discovery, plan_discovery, rehearse
+from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, open_search, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
 from .few import estimate_few
-from .looks import FOUND, reserve_pilot
-from .opening import Opened, find_items
+from .looks import FOUND, pilot_reserves
+from .opening import FoundByHistogram, FoundByRounds, find_items
 from .plans import PURE_LEAST, plan_opening, plan_release
 from .registry import MECHANISMS, PURE, Mechanism, check_mechanism
 from .request import Request, Weight
@@ -21,8 +21,9 @@ __all__ = [
     "PURE_LEAST",
     "DiscoveryPlan",
     "Estimate",
+    "FoundByHistogram",
+    "FoundByRounds",
     "Mechanism",
-    "Opened",
     "Request",
     "Weight",
     "check_mechanism",
@@ -30,10 +31,10 @@ __all__ = [
     "estimate_few",
     "expected",
     "find_items",
-    "open_discovery",
+    "open_search",
+    "pilot_reserves",
     "plan_discovery",
     "plan_opening",
     "plan_release",
     "rehearse",
-    "reserve_pilot",
 ]

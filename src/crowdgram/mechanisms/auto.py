@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..privacy import Spending
+from ..privacy import Looks, PureFinish, Ready
 from ..tables import ROW_LIMIT, UNIT, Counts, concentration_sum, l1_sum, rows_histogram
-from .budget import Budget
+from .budget import Allowance, Budget
 from .estimate import Estimate, from_noisy_sums
 from .looks import (
     CENTRE,
@@ -28,7 +28,7 @@ from .looks import (
     look_at_rows,
     look_longer,
     looked_for,
-    reserve_pilot,
+    pilot_reserves,
 )
 from .request import Request
 from .rounds import Facts, run_rounds
@@ -59,23 +59,23 @@ AROUND = (0.5, 0.35, 0.15), (0.5, 1.0, 2.0)
 """How far users are from a centre, around their root mean square: the nearer most, some far."""
 
 
-def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
+def auto(counts: Counts, ready: Ready, request: Request) -> Estimate:
     """Whichever of Laplace noise and adaptive rounds is predicted to err less.
 
     Guarantee: the pilot queries are reserved by public values before the table is looked at; the choice and all that
     follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the reserve is spent, and a
     plain finish spends what is left of epsilon. That is the situation of Theorem 4 in docs/proofs/accounting.md.
     """
-    pilot = _pilot(counts, spending, request)
+    spending, pilot = _pilot(counts, ready, request)
     request.report("estimating")
     if _prefer_rounds(counts, spending, pilot):
         return _rounds(counts, spending, pilot, request)
-    return _plain(counts, spending, pilot)
+    return _plain(counts, spending.finish_purely(), pilot)
 
 
-def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
+def adaptive(counts: Counts, ready: Ready, request: Request) -> Estimate:
     """Adaptive rounds, without choosing."""
-    pilot = _pilot(counts, spending, request)
+    spending, pilot = _pilot(counts, ready, request)
     request.report("estimating")
     return _rounds(counts, spending, pilot, request)
 
@@ -128,10 +128,14 @@ class _Pilot:
         return Crowds(np.array([rows]), np.zeros(1), users, np.ones(1), self.users_error, rows, np.zeros(1))
 
 
-def _pilot(counts: Counts, spending: Spending, request: Request) -> _Pilot:
+def _pilot(counts: Counts, ready: Ready, request: Request) -> tuple[Looks, _Pilot]:
     items = looked_for(counts.items, request)
-    reserve_pilot(spending, items, rows=request.buys_rows)
+    spending = ready.looks(pilot_reserves(ready.guarantee, items, rows=request.buys_rows))
     request.report("profiling the crowd")
+    return spending, _look_at_crowd(counts, spending, items, request)
+
+
+def _look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request) -> _Pilot:
     if request.buys_rows:
         rows = request.seen_rows or look_at_rows(rows_histogram(counts, Rows.edges()), spending, items)
         if rows.crowds is not None:
@@ -145,7 +149,7 @@ def _pilot(counts: Counts, spending: Spending, request: Request) -> _Pilot:
     return _Pilot(items, row_cap, None, *told, telling)
 
 
-def _pilot_by_rows(counts: Counts, spending: Spending, rows: Rows, crowds: Crowds, items: int) -> _Pilot:
+def _pilot_by_rows(counts: Counts, spending: Looks, rows: Rows, crowds: Crowds, items: int) -> _Pilot:
     """Light users and heavy ones are looked at apart: those with many rows mostly have more items."""
     users = crowds.typical
     cap = max(1, round(crowds.quantile(0.5)))
@@ -164,9 +168,9 @@ def _pilot_by_rows(counts: Counts, spending: Spending, rows: Rows, crowds: Crowd
     return replace(unknown, concentration=concentration, telling=telling)
 
 
-def _even_distance(spending: Spending, pilot: _Pilot, items: int) -> float:
+def _even_distance(spending: Looks, pilot: _Pilot, items: int) -> float:
     """The square distance of users from the crowd at which rounds and plain noise err the same; 1 if none is."""
-    budget, plain = _budget(spending, items), _plain_price(spending, pilot, items, settled=True).cost
+    budget, plain = _allowance(spending, items), _plain_price(spending, pilot, items, settled=True).cost
     low, high = 1 / NEAREST, 1.0
 
     def rounds(square: float) -> float:
@@ -181,7 +185,7 @@ def _even_distance(spending: Spending, pilot: _Pilot, items: int) -> float:
 
 
 def _concentration(
-    counts: Counts, spending: Spending, items: int, cap: int, look: Look, telling: float
+    counts: Counts, spending: Looks, items: int, cap: int, look: Look, telling: float
 ) -> tuple[float, float, _Concentration]:
     """Users with a standard deviation, and the mean of ||N(u)||^2 / m_u^2 over them, by capped mass squared."""
     epsilon = look.fitted(items, telling, spending.guarantee.epsilon)
@@ -193,7 +197,7 @@ def _concentration(
     return total, math.sqrt(2) * error, _Concentration(square, error * math.hypot(1 - square, square) / total)
 
 
-def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
+def _prefer_rounds(counts: Counts, spending: Looks, pilot: _Pilot) -> bool:
     """Compare predicted errors, each at its own best bound; look at the centre where that could decide.
 
     Before any centre is known users look as far out as their norm; once centred, as sqrt(E||N/m||^2 - ||p||^2), p the
@@ -202,7 +206,7 @@ def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
     k = counts.items
     if pilot.users < 2 * pilot.users_error:  # nobody is seen: rounds would see nothing either
         return False
-    budget = _budget(spending, k)
+    budget = _allowance(spending, k)
     plain = _plain_price(spending, pilot, k, settled=True)
     if _rounds_price(budget, pilot, -pilot.concentration.error, 1 / k, k) < plain.cost:
         return True
@@ -224,7 +228,7 @@ def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
     return bool(expected < _plain_price(spending, pilot, k, settled=True).cost)
 
 
-def _look_at_centre(counts: Counts, spending: Spending, pilot: _Pilot) -> tuple[float, float]:
+def _look_at_centre(counts: Counts, spending: Looks, pilot: _Pilot) -> tuple[float, float]:
     """||p||^2 of the crowd and its standard deviation, from Laplace noise on capped counts."""
     k = counts.items
     cap = max(1, round(pilot.crowds.quantile(0.5))) if pilot.row_cap > 1 else 1
@@ -244,7 +248,7 @@ def _look_at_centre(counts: Counts, spending: Spending, pilot: _Pilot) -> tuple[
     return square, error
 
 
-def _plain(counts: Counts, spending: Spending, pilot: _Pilot) -> Estimate:
+def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
     """Laplace noise on capped counts with all that is left, after as long a look at rows as pays for itself."""
     k = counts.items
     disagreement = Disagreement.prior()
@@ -317,26 +321,29 @@ def _scatter(pilot: _Pilot, sums: Floats) -> float:
     return own * float((users * sizes**2).sum() / max(float((users * sizes).sum()) ** 2, 1e-300))
 
 
-def _rounds(counts: Counts, spending: Spending, pilot: _Pilot, request: Request) -> Estimate:
+def _rounds(counts: Counts, spending: Looks, pilot: _Pilot, request: Request) -> Estimate:
     rows = read(pilot.rows.bins) if pilot.rows is not None and pilot.row_cap > 1 else None
     facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.concentration.square)
-    return run_rounds(counts, _budget(spending, counts.items), facts, request.rounds)
+    allowance = _allowance(spending, counts.items)
+    phase = spending.rounds() if allowance.shape == "gaussian" else spending.finish_purely()
+    return run_rounds(counts, Budget.of(allowance, phase), facts, request.rounds)
 
 
-def _budget(spending: Spending, items: int) -> Budget:
+def _allowance(spending: Looks, items: int) -> Allowance:
     """All that is left, for rounds: in mu where there is a delta, else in epsilon."""
+    adjacency = spending.guarantee.adjacency
     if spending.guarantee.delta > 0:
-        return Budget(spending, "gaussian", spending.remaining_mu(round_coordinates(items)) * SPENDABLE)
-    return Budget(spending, "laplace", spending.remaining_epsilon() * SPENDABLE)
+        return Allowance(adjacency, "gaussian", spending.remaining_mu(round_coordinates(items)) * SPENDABLE)
+    return Allowance(adjacency, "laplace", spending.remaining_epsilon() * SPENDABLE)
 
 
-def _plain_price(spending: Spending, pilot: _Pilot, items: int, *, settled: bool = False) -> Bound:
+def _plain_price(spending: Looks | PureFinish, pilot: _Pilot, items: int, *, settled: bool = False) -> Bound:
     """Laplace noise at its best bound. `settled`: for the typical crowd, as rounds are priced."""
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     return best_bound(pilot.crowds.settled if settled else pilot.crowds, noise, Disagreement.prior().mean)
 
 
-def _rounds_price(budget: Budget, pilot: _Pilot, removed: float, square: float, items: int) -> float:
+def _rounds_price(budget: Allowance, pilot: _Pilot, removed: float, square: float, items: int) -> float:
     """The predicted l1 error of rounds, where a centre takes `removed` off the mean square norm of users for their
     mass, and scales fit a crowd of ||p||^2 = square.
 

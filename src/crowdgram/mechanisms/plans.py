@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..privacy import Cost, Guarantee, Plan, Spending, cost_of, opaque_cost
+from ..privacy import Cost, Guarantee, Looks, Plan, Ready, Spending, cost_of, opaque_cost
 from .auto import round_coordinates
 from .discovery import MOST_COORDINATES, DiscoveryPlan, plan_discovery, rehearse
 from .looks import FOUND
-from .opening import set_aside
+from .opening import reserves_for
 from .registry import LOOKING, MECHANISMS, PURE, finish_of
 from .request import Request
 
@@ -32,14 +32,11 @@ def plan_opening(guarantee: Guarantee, mechanism: str, share: float | None) -> t
     """
     most = Request("rows", None, None, lambda _: None)  # of all requests it sets most aside
 
-    def aside(spending: Spending) -> None:
-        set_aside(spending, mechanism, most, FOUND)
-
-    plan = plan_discovery(guarantee, share, finish_of(mechanism), looks=mechanism in LOOKING, set_aside=aside)
+    reserves = reserves_for(guarantee, mechanism, most, FOUND)
+    plan = plan_discovery(guarantee, share, finish_of(mechanism), looks=mechanism in LOOKING, reserves=reserves)
     if mechanism == "auto":
-        trial = Spending(guarantee)
-        rehearse(trial, plan)
-        if trial.remaining_epsilon() < PURE_LEAST * guarantee.epsilon:
+        found = rehearse(Spending(guarantee).open(), plan)
+        if found.looks().remaining_epsilon() < PURE_LEAST * guarantee.epsilon:
             return plan_opening(guarantee, "adaptive", share)
     return mechanism, plan
 
@@ -52,13 +49,13 @@ def plan_release(
     Guarantee: whatever the table holds, what is drawn costs at most one of the ways in every currency. A ledger checks
     that once more before it lets a release out.
     """
-    trial = Spending(guarantee)
+    ready: Ready = Spending(guarantee).open()
     if items is None:
         mechanism, opening = plan_opening(guarantee, mechanism, share)
-        rehearse(trial, opening)
+        ready = rehearse(Spending(guarantee).open(), opening)
     if mechanism not in MECHANISMS:
         return Plan((opaque_cost(guarantee),), known=False)
-    set_aside(trial, mechanism, request, FOUND if items is None else items)
+    trial = ready.looks(reserves_for(guarantee, mechanism, request, FOUND if items is None else items))
     ways = []
     if items is None and mechanism in LOOKING:
         ways.append(_histogram_way(trial))
@@ -69,7 +66,7 @@ def plan_release(
     return Plan(tuple(ways), frozenset(event.purpose for event in trial.reserved))
 
 
-def _histogram_way(trial: Spending) -> Cost:
+def _histogram_way(trial: Looks) -> Cost:
     """A threshold, and pure events, some of them looks, with all of epsilon."""
     opening, looks = _known(trial)
     whole = trial.guarantee.epsilon
@@ -84,7 +81,7 @@ def _histogram_way(trial: Spending) -> Cost:
     )
 
 
-def _pure_way(trial: Spending) -> Cost:
+def _pure_way(trial: Looks) -> Cost:
     """The opening, all looks that may take place, and a finish that brings the sum of all epsilons to what is left."""
     opening, looks = _known(trial)
     whole = trial.remaining_epsilon()
@@ -101,7 +98,7 @@ def _pure_way(trial: Spending) -> Cost:
     )
 
 
-def _gaussian_way(trial: Spending, mechanism: str, items: int | None) -> Cost:
+def _gaussian_way(trial: Looks, mechanism: str, items: int | None) -> Cost:
     """The opening, all looks that may take place, and Gaussian rounds that divide what all of them together leave."""
     opening, looks = _known(trial)
     # How many items are found is not known yet: the fewest leave the most, and the most have the most coordinates.
@@ -120,7 +117,7 @@ def _gaussian_way(trial: Spending, mechanism: str, items: int | None) -> Cost:
     )
 
 
-def _known(trial: Spending) -> tuple[Cost, Cost]:
+def _known(trial: Looks) -> tuple[Cost, Cost]:
     """What the opening costs, and what the looks may."""
     looks = cost_of(trial.reserved, trial.guarantee, {event.purpose for event in trial.reserved})
     return cost_of(trial.events, trial.guarantee), looks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from ..errors import InvalidArgument
-from ..privacy import Spending
+from ..privacy import Ready
 from ..tables import ROW_LIMIT, Counts
 from .auto import adaptive, auto
 from .baselines import gaussian, laplace, sample_one
@@ -15,7 +15,7 @@ from .request import Request
 
 __all__ = ["LOOKING", "MECHANISMS", "PURE", "Mechanism", "check_mechanism", "finish_of"]
 
-Mechanism = Callable[[Counts, Spending, Request], Estimate]
+Mechanism = Callable[[Counts, Ready, Request], Estimate]
 
 MECHANISMS: dict[str, Mechanism] = {
     "auto": auto,

@@ -8,9 +8,9 @@ import warnings
 import numpy as np
 
 from ..errors import AccuracyWarning, InvalidArgument
-from ..mechanisms import Estimate, Mechanism, Request
+from ..mechanisms import Estimate, Request
 from ..mechanisms.simplex import project
-from ..privacy import Spending
+from ..privacy import Opening
 from ..tables import Counts
 from .regimes import Learned
 from .variable import RowsFound, learn_variable
@@ -18,21 +18,21 @@ from .variable import RowsFound, learn_variable
 __all__ = ["PAPER_MECHANISMS", "check_paper", "paper"]
 
 
-def paper(counts: Counts, spending: Spending, request: Request) -> Estimate:
+def paper(counts: Counts, opening: Opening, request: Request) -> Estimate:
     """Theorem 12's algorithm, projected onto the simplex.
 
     The paper takes users to be alike: each draws their rows from the same distribution, so the answer by rows and
     by users is the same. Where they are not, this estimates neither; errors do not say by how much.
     `max_rows_per_user`: m-hat, the rows of each user that are used; users with fewer take no part.
 
-    Guarantee: that of `spending`. Warns, from public and noisy values, where the theorem's bound on the error does
+    Guarantee: that of the budget. Warns, from public and noisy values, where the theorem's bound on the error does
     not apply.
     """
     request.report("finding the rows to use")
     constants = request.constants or "paper"
     learned, found = learn_variable(
         counts,
-        spending,
+        opening.start(),
         alpha=request.alpha,
         constants=constants,
         rows=request.max_rows_per_user,
@@ -71,7 +71,7 @@ def check_paper(mechanism: str, delta: float, constants: object, alpha: object) 
             )
 
 
-PAPER_MECHANISMS: dict[str, Mechanism] = {"paper": paper}
+PAPER_MECHANISMS = {"paper": paper}
 
 
 def _estimate(learned: Learned, found: RowsFound, parameters: dict[str, str]) -> Estimate:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from ..errors import InvalidArgument
-from ..privacy import Adjacency, SelectionEvent, Spending
+from ..privacy import Adjacency, AnyFinish, SelectionEvent
 from ..tables import Tallies
 
 __all__ = [
@@ -99,7 +99,7 @@ class Selected:
 def phs(
     tallies: Tallies,
     hypotheses: Hypotheses,
-    spending: Spending,
+    spending: AnyFinish,
     *,
     users: int,
     epsilon: float,
