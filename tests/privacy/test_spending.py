@@ -340,6 +340,12 @@ def test_what_is_reserved_stays_so():
         found().looks([Reserve("look", BOUND, 0.2)])
 
 
+def test_what_was_found_decides_no_reserve():
+    """After the rounds of a search the list of looks is closed: how many items there are is a noisy outcome."""
+    with pytest.raises(PrivacyViolation, match="before the search"):
+        found().looks([LOOK, Reserve("late", BOUND, 1e-3)])
+
+
 @pytest.mark.parametrize("pure_delta", [1.25e-7, 0.0])
 def test_a_pure_finish_after_a_search_has_a_limit(pure_delta):
     """Even where this path alone could afford it: a Gaussian path may have been the other choice."""

@@ -83,6 +83,16 @@ def test_every_mechanism_keeps_to_its_plan_where_items_are_found(ledger, crowd, 
     assert stages[:3] == ["opening the table", "charging the ledger", "counting rows by user and item"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", ["adaptive", "gaussian"])
+def test_a_plan_holds_however_many_items_are_found(ledger, mechanism):
+    """Looks are reserved before the search, so that the number of items found moves nothing that rounds may spend."""
+    many = Crowd(users=1500, rows=60, items=260, zipf=0.0, seed=5, strings=True)
+    made = release(many, mechanism=mechanism, domain=None, epsilon=1.5, ledger=ledger)
+    assert len(made) > 220
+    assert ledger.history()[0].finished
+
+
 def test_auto_that_can_only_make_rounds_after_a_discovery_is_charged_for_rounds(ledger):
     release(ALIKE, domain=None, discovery_share=0.75, ledger=ledger)
     (entry,) = ledger.history()

@@ -114,7 +114,7 @@ def plan_discovery(
 ) -> DiscoveryPlan:
     """Divide the budget between discovery and what follows it: "pure" events, "gaussian" ones, or "either".
 
-    `reserves`: beside the looks, all that is reserved before discovery draws noise.
+    `reserves`: beside the looks of `look_reserves`, what is set aside before discovery draws noise.
     """
     share = DEFAULT_SHARE if share is None else share
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0.001 <= share <= 0.999:
@@ -135,16 +135,15 @@ def plan_discovery(
     threshold = ThresholdEvent("threshold", threshold_delta)
     mu = math.sqrt(share) * remaining_mu(for_noise, [threshold], MOST_COORDINATES)
     plan = DiscoveryPlan(float(share), mu, threshold_delta, pure_delta, looks)
-    if looks:
-        # What is reserved counts as spent from the first round on: a large share has to leave it.
-        trial = open_search(Spending(for_noise).open(), plan, [*look_reserves(guarantee), *reserves])
-        plan = replace(plan, mu=min(mu, trial.remaining_mu(MOST_COORDINATES)))
-    return plan
+    # What is reserved counts as spent from the first round on: a large share has to leave it.
+    trial = open_search(Spending(for_noise).open(), plan, reserves)
+    return replace(plan, mu=min(mu, trial.remaining_mu(MOST_COORDINATES)))
 
 
 def open_search(opening: Opening, plan: DiscoveryPlan, reserves: Sequence[Reserve] = ()) -> Search:
-    """Record the threshold, before all else, and set looks aside."""
-    return opening.search("threshold for items", delta=plan.threshold_delta, reserves=reserves)
+    """Record the threshold, before all else, and set looks aside: those of the plan, and `reserves`."""
+    looks = look_reserves(opening.guarantee) if plan.looks else []
+    return opening.search("threshold for items", delta=plan.threshold_delta, reserves=[*looks, *reserves])
 
 
 def look_reserves(guarantee: Guarantee) -> list[Reserve]:
@@ -186,14 +185,14 @@ def search_sets(
     return named, rounds.end(pure_delta=plan.pure_delta)
 
 
-def rehearse(opening: Opening, plan: DiscoveryPlan) -> Found:
-    """Spend what `discover` will, and set aside a look, without a table: to see beforehand what they leave."""
+def rehearse(opening: Opening, plan: DiscoveryPlan, reserves: Sequence[Reserve] = ()) -> Found:
+    """Spend what `discover` will, and set looks aside, without a table: to see beforehand what they leave."""
     if plan.mu <= 0.0:
         raise InvalidArgument(
             f"epsilon={opening.guarantee.epsilon:g}, delta={opening.guarantee.delta:g} leaves nothing to find items "
             "with. Give a larger epsilon or delta, or a public domain."
         )
-    rounds = open_search(opening, plan, look_reserves(opening.guarantee) if plan.looks else ()).rounds()
+    rounds = open_search(opening, plan, reserves).rounds()
     for number in range(1, ROUNDS + 1):
         _noisy(rounds, plan, number, np.zeros(0, dtype=np.int64))
     return rounds.end(pure_delta=plan.pure_delta)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..privacy import Found, Guarantee, Opening, PureFinish, Reserve, Search
 from ..tables import Holdings, Rows, holdings
-from .discovery import DiscoveryPlan, discover, look_reserves, open_search, users_needed
+from .discovery import DiscoveryPlan, discover, open_search, users_needed
 from .few import Few, Look, RowWeights, few_needed, find_few, look_at_sizes, weigh_rows
 from .looks import FOUND, look_at_rows, pilot_reserves, row_reserves
 from .looks import Rows as RowsSeen
@@ -47,7 +47,9 @@ class FoundByRounds:
 
 
 def reserves_for(guarantee: Guarantee, mechanism: str, request: Request, items: int) -> list[Reserve]:
-    """All looks that a mechanism may take, by public values; `items`: how many there are, or FOUND."""
+    """All looks that a mechanism may take, by public values; `items`: how many there are, or FOUND if they are found:
+    looks at more items are not larger.
+    """
     if mechanism in ("auto", "adaptive"):
         return pilot_reserves(guarantee, items, rows=request.buys_rows)
     return row_reserves(guarantee, items) if request.buys_rows else []
@@ -62,12 +64,9 @@ def find_items(
     are reserved by public values before they are taken, and the way is chosen from noisy values
     (docs/proofs/discovery.md, Theorem 6).
     """
-    if not plan.looks:
-        return FoundByRounds(*discover(rows, open_search(opening, plan), plan))
-    guarantee, seen_rows = opening.guarantee, None
-    reserves = [*look_reserves(guarantee), *reserves_for(guarantee, mechanism, request, FOUND)]
-    search = open_search(opening, plan, reserves)
-    if whole and (request.weight == "users" or request.max_rows_per_user in (None, 1)):
+    search = open_search(opening, plan, reserves_for(opening.guarantee, mechanism, request, FOUND))
+    seen_rows = None
+    if plan.looks and whole and (request.weight == "users" or request.max_rows_per_user in (None, 1)):
         held = holdings(rows)
         seen_rows = look_at_rows(held.by_rows(RowsSeen.edges()), search, FOUND) if request.buys_rows else None
         weights = None if seen_rows is None else weigh_rows(seen_rows)

@@ -52,10 +52,13 @@ def plan_release(
     ready: Ready = Spending(guarantee).open()
     if items is None:
         mechanism, opening = plan_opening(guarantee, mechanism, share)
-        ready = rehearse(Spending(guarantee).open(), opening)
-    if mechanism not in MECHANISMS:
+        reserves = reserves_for(guarantee, mechanism, request, FOUND)
+        ready = rehearse(Spending(guarantee).open(), opening, reserves)
+    elif mechanism not in MECHANISMS:
         return Plan((opaque_cost(guarantee),), known=False)
-    trial = ready.looks(reserves_for(guarantee, mechanism, request, FOUND if items is None else items))
+    else:
+        reserves = reserves_for(guarantee, mechanism, request, items)
+    trial = ready.looks(reserves)
     ways = []
     if items is None and mechanism in LOOKING:
         ways.append(_histogram_way(trial))

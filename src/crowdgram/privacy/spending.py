@@ -418,7 +418,16 @@ class SearchRounds(Rounds):
 
 
 class Found(Ready):
-    """The items were found by Gaussian rounds."""
+    """The items were found by Gaussian rounds. Looks at them were reserved before those: what was found, and how many
+    items there are, is a noisy outcome, and must not decide what is on the list (Theorem 6).
+    """
+
+    def _reserve(self, reserves: Iterable[Reserve]) -> None:
+        wanted = list(reserves)
+        for one in wanted:
+            if one.purpose not in self._spending._reserved:
+                raise PrivacyViolation(f"{one.purpose!r} was not reserved before the search for items.")
+        super()._reserve(wanted)
 
 
 class PureStart(_Laplace, _Choices):

@@ -278,11 +278,12 @@ def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[st
     """What discovery may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
     _check_affordable(guarantee, "laplace")
     way, plan = plan_opening(guarantee, mechanism, share)
-    found = rehearse(Spending(guarantee).open(), plan)
+    reserves = [] if way in PURE else pilot_reserves(guarantee, FOUND, rows=True)
+    found = rehearse(Spending(guarantee).open(), plan, reserves).looks()
     if way in PURE:
-        enough = found.looks().remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
+        enough = found.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
     else:
-        enough = found.looks(pilot_reserves(guarantee, FOUND, rows=True)).remaining_mu(1) >= MIN_MU
+        enough = found.remaining_mu(1) >= MIN_MU
     if plan.mu < MIN_MU or not enough:
         raise InvalidArgument(
             f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: discovery_share={plan.share:g} leaves nothing "
