@@ -69,7 +69,7 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
             "export.py": "from . import arrays, escaping, inference, results\n",
             "present.py": "from .export import e\n",
             "releases/__init__.py": "from ..paper import B\nfrom ..present import p\nself.random = 1\n",
-            "audit.py": "from .privacy import noise\nfrom .theory.bounds import b\nfrom .synth import Crowd\nrun(sampler=noise)\n",
+            "audit.py": "from .privacy import noise\nfrom .synth import Crowd\nrun(sampler=noise)\n",
             "cli/__init__.py": "import typer\nfrom .. import audit\nfrom ..releases import R\nfrom .main import run\n",
             "cli/main.py": "",
         },

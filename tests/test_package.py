@@ -57,7 +57,9 @@ def test_nobody_can_hand_in_noise():
 
 def test_all_is_complete_and_resolves():
     public = {
+        "Adaptive",
         "Adjacency",
+        "Auto",
         "CrowdgramError",
         "Database",
         "Difference",
@@ -66,6 +68,7 @@ def test_all_is_complete_and_resolves():
         "ItemEstimate",
         "Ledger",
         "Other",
+        "Paper",
         "Quantity",
         "Release",
         "__version__",

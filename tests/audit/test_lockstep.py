@@ -11,14 +11,14 @@ from crowdgram.audit.draws import Tilt
 from crowdgram.audit.lockstep import follow, on_counts
 from crowdgram.audit.pairs import Pair, opened, pairs_for
 from crowdgram.errors import PrivacyViolation
-from crowdgram.mechanisms import MECHANISMS, Estimate, Request
+from crowdgram.mechanisms import Estimate, Gaussian, Laplace, Request
 from crowdgram.privacy import Adjacency, Guarantee
 from crowdgram.tables import UNIT, l1_sum
 
 PURE = Guarantee(1.0)
 MIXED = Guarantee(1.0, 1e-6)
-REQUEST = Request(weight="users", max_rows_per_user=None, rounds=None, report=lambda _: None)
-LAPLACE, GAUSSIAN = (on_counts(MECHANISMS[name]) for name in ("laplace", "gaussian"))
+REQUEST = Request(weight="users", max_rows_per_user=None, report=lambda _: None)
+LAPLACE, GAUSSIAN = on_counts(Laplace().run), on_counts(Gaussian().run)
 PAIR = Pair("two users or one", 2, {0: {0: 4}, 1: {1: 1}}, {1: {1: 1}})
 
 

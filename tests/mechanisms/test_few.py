@@ -10,17 +10,18 @@ import pyarrow as pa
 import pytest
 
 import crowdgram
-from crowdgram.mechanisms import FoundByHistogram, find_items, open_search, plan_opening, plan_release
+from crowdgram.mechanisms import FoundByHistogram, find_items, open_search
 from crowdgram.mechanisms.discovery import ROUNDS, look_reserves
 from crowdgram.mechanisms.few import FURTHEST, Look, find_few, look_at_sizes, weigh_rows
 from crowdgram.mechanisms.looks import Rows as RowsSeen
 from crowdgram.mechanisms.request import Request
 from crowdgram.mechanisms.user_sizes import Bins
 from crowdgram.privacy import OPENDP, Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent
+from crowdgram.releases.registry import as_mechanism
 from crowdgram.tables import UNIT, holdings, open_rows, tally_rows
 from tests.samplers import Scripted, exact, laplace_for
 
-USERS = Request("users", None, None, lambda _: None)
+USERS = Request("users", None, lambda _: None)
 ROWS = replace(USERS, weight="rows")
 GUARANTEE = Guarantee(1.0, 1e-6)
 ONE_ITEM = Look(users=10_000.0, root=1.0)
@@ -81,7 +82,7 @@ def test_every_user_adds_as_much_to_a_look():
 
 
 def chosen(pairs, request=USERS, mechanism="auto", guarantee=GUARANTEE, whole=True):
-    way, plan = plan_opening(guarantee, mechanism, None)
+    way, plan = as_mechanism(mechanism).search(guarantee, None)
     rows, spending = tallied(pairs), Spending(guarantee)
     with rows.engine:
         found = find_items(rows, spending.open(), plan, way, request, whole=whole)
@@ -225,7 +226,7 @@ def test_what_is_drawn_lies_within_the_plan():
             if made.parameters.get("branch") != "histogram":  # noise may say so, by rows; rarely
                 assert request is ROWS
                 continue
-            cost = plan_release(mechanism, GUARANTEE, request, None).settled(made.events, GUARANTEE)
+            cost = as_mechanism(mechanism).plan(GUARANTEE, request, None).settled(made.events, GUARANTEE)
             assert cost.pure <= 1.0
             assert cost.mu_squared == 0
             assert cost.outright == 0.25e-6
@@ -293,5 +294,5 @@ def test_groups_are_found_and_measured_by_one_histogram():
 def test_a_threshold_is_recorded_before_all_looks():
     _, spending = chosen(crowd(3000, 1), ROWS)
     assert isinstance(spending.events[0], ThresholdEvent)
-    plan = plan_opening(GUARANTEE, "auto", None)[1]
+    plan = as_mechanism("auto").search(GUARANTEE, None)[1]
     assert open_search(Spending(GUARANTEE).open(), plan).chance == plan.threshold_delta

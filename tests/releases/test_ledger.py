@@ -13,9 +13,12 @@ import pytest
 import crowdgram
 from crowdgram import Ledger
 from crowdgram.errors import BudgetExceeded, EngineFailure, InvalidArgument, InvalidTable, LedgerFailure
-from crowdgram.mechanisms import Request, plan_release
+from crowdgram.mechanisms import Adaptive, Auto, Laplace, Request
 from crowdgram.privacy import Guarantee
-from crowdgram.releases import budgets, largest_epsilon, pipeline
+from crowdgram.releases import budgets, largest_epsilon
+from crowdgram.releases.pipeline import run
+from crowdgram.releases.query import Query
+from crowdgram.releases.registry import as_mechanism
 from crowdgram.synth import Crowd
 
 from ..thorough import combined
@@ -30,7 +33,7 @@ EVERY_WAY = [
     for mechanism, (weight, cap), delta in combined(ESTIMATORS, CAPS, (0.0, 1e-7))
     if delta or mechanism != "gaussian"
 ]
-PUBLIC = Request("rows", None, None, lambda _: None)
+PUBLIC = Request("rows", None, lambda _: None)
 
 
 @pytest.fixture
@@ -110,12 +113,12 @@ def test_a_refusal_where_items_are_found(ledger):
 
 
 def test_thresholds_have_a_part_of_delta_of_their_own(ledger):
-    plan = plan_release("adaptive", Guarantee(0.02, 4e-6), PUBLIC, None)
+    plan = Adaptive().plan(Guarantee(0.02, 4e-6), PUBLIC, None)
     given = {"mechanism": "adaptive", "weight": "rows"}
     ledger.charge(plan, Guarantee(0.02, 4e-6), **given)  # a quarter of 4e-6 is most of an eighth of 1e-5
     with pytest.raises(BudgetExceeded):
         ledger.charge(plan, Guarantee(0.02, 4e-6), **given)
-    ledger.charge(plan_release("adaptive", Guarantee(0.02, 4e-6), PUBLIC, 10), Guarantee(0.02, 4e-6), **given)
+    ledger.charge(Adaptive().plan(Guarantee(0.02, 4e-6), PUBLIC, 10), Guarantee(0.02, 4e-6), **given)
 
 
 @pytest.mark.slow
@@ -154,7 +157,7 @@ def test_small_releases_cost_less_than_their_sum(ledger):
         release(ALIKE, mechanism="adaptive", ledger=ledger)
     assert 0.1 < ledger.spent() < 0.6  # the sum is 0.9
     asked = Guarantee(0.3, 1e-7)
-    plan = plan_release("adaptive", asked, PUBLIC, 30)
+    plan = Adaptive().plan(asked, PUBLIC, 30)
     assert ledger.fits(plan)
 
 
@@ -176,13 +179,13 @@ def test_a_refusal_says_what_would_fit(ledger):
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "gaussian", "paper"])
 @pytest.mark.parametrize("spent", [0.4, 2.0])
 def test_the_largest_epsilon_fits_and_no_more(ledger, mechanism, spent):
-    ledger.charge(
-        plan_release("laplace", Guarantee(spent), PUBLIC, 5), Guarantee(spent), mechanism="laplace", weight="rows"
-    )
+    ledger.charge(Laplace().plan(Guarantee(spent), PUBLIC, 5), Guarantee(spent), mechanism="laplace", weight="rows")
     asked = Guarantee(1.0, 0.0 if mechanism == "laplace" else 1e-8)
-    found = largest_epsilon(ledger, asked, mechanism, PUBLIC, 5)
-    assert ledger.fits(plan_release(mechanism, Guarantee(found, asked.delta), PUBLIC, 5))
-    assert found == 3.0 or not ledger.fits(plan_release(mechanism, Guarantee(found * 1.02, asked.delta), PUBLIC, 5))
+    found = largest_epsilon(ledger, asked, as_mechanism(mechanism), PUBLIC, 5)
+    assert ledger.fits(as_mechanism(mechanism).plan(Guarantee(found, asked.delta), PUBLIC, 5))
+    assert found == 3.0 or not ledger.fits(
+        as_mechanism(mechanism).plan(Guarantee(found * 1.02, asked.delta), PUBLIC, 5)
+    )
 
 
 def test_one_release_may_take_all_of_a_ledger(ledger):
@@ -232,13 +235,16 @@ def test_a_table_that_is_gone_charges_nothing(ledger):
     assert ledger.history() == []
 
 
-def test_a_release_that_fails_on_the_way_stays_charged(ledger, monkeypatch):
-    def fails(*_):
-        raise EngineFailure("while counting")
+def test_a_release_that_fails_on_the_way_stays_charged(ledger):
+    class Fails(Auto):
+        def run(self, *_):
+            raise EngineFailure("while counting")
 
-    monkeypatch.setitem(pipeline.ALL_MECHANISMS, "auto", fails)
+    query = Query(
+        user="user", item="item", guarantee=Guarantee(0.3, 1e-7), mechanism=Fails(), domain=SMALL.item_names()
+    )
     with pytest.raises(EngineFailure):
-        release(ledger=ledger)
+        run(SMALL.table(), query, ledger=ledger)
     (entry,) = ledger.history()
     assert not entry.finished
     assert entry.cost == entry.plan.most

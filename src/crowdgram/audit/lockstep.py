@@ -29,17 +29,17 @@ from ..privacy import Guarantee, Labels, Opening, Spending
 from ..tables import Counts
 from .draws import Asked, Path, Sampling, Tilt
 
-__all__ = ["Mechanism", "follow", "on_counts"]
+__all__ = ["Attacked", "follow", "on_counts"]
 
 Integers = npt.NDArray[np.int64]
-Mechanism = Callable[[Any, Spending, Request], Any]
+Attacked = Callable[[Any, Spending, Request], Any]
 """From a table (counts, or rows for a whole release), a budget and what is asked, to what comes out."""
 
 PATIENCE = 120.0
 """Seconds that one step of a mechanism may take before the audit gives up."""
 
 
-def on_counts(mechanism: Callable[[Counts, Opening, Request], Estimate]) -> Mechanism:
+def on_counts(mechanism: Callable[[Counts, Opening, Request], Estimate]) -> Attacked:
     """A mechanism of a release, which is handed a budget that is open."""
 
     def run(counts: Counts, spending: Spending, request: Request) -> Estimate:
@@ -49,7 +49,7 @@ def on_counts(mechanism: Callable[[Counts, Opening, Request], Estimate]) -> Mech
 
 
 def follow(
-    mechanism: Mechanism, tables: tuple[Any, Any], guarantee: Guarantee, request: Request, tilt: Tilt | None = None
+    mechanism: Attacked, tables: tuple[Any, Any], guarantee: Guarantee, request: Request, tilt: Tilt | None = None
 ) -> Path:
     """Run `mechanism` on both tables with the same outcomes."""
     sampling = Sampling(tilt or Tilt())
@@ -77,7 +77,7 @@ class _Stopped(BaseException):
 class _Run:
     """A mechanism in a thread of its own, which stops at each draw. It is the sampler of its own budget."""
 
-    def __init__(self, mechanism: Mechanism, table: Any, guarantee: Guarantee, request: Request) -> None:
+    def __init__(self, mechanism: Attacked, table: Any, guarantee: Guarantee, request: Request) -> None:
         self._asked: queue.Queue[Any] = queue.Queue()
         self._answers: queue.Queue[Any] = queue.Queue()
         self.spending = Spending(guarantee, self)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..mechanisms import Request, discovery, open_search, plan_opening
-from ..mechanisms.baselines import gaussian, laplace
+from ..mechanisms import Gaussian, Laplace, Request, discovery, open_search
 from ..privacy import Adjacency, Guarantee, Spending
+from ..releases.registry import as_mechanism
 from ..tables import UNIT, Domain, ItemSets, count_rows, item_sets, open_rows, read_domain, tally_rows
 from .attack import Case
 from .forms import FORMS, GROUPS, KINDS, PLACES, released
@@ -56,14 +56,14 @@ def _found(
     """The steps of a release that finds items and goes on with Gaussian noise, one by one, so that one can be broken:
     kind: how sets are summed; most_paid: how many items of one user the threshold is for.
     """
-    _, plan = plan_opening(spending.guarantee, "gaussian", None)
+    _, plan = Gaussian().search(spending.guarantee, None)
     rows = tally_rows(open_rows(table, user="user", item="item"))
     search = open_search(spending.open(), plan)
     sets = item_sets(rows, search.salt(), discovery.MOST_ITEMS)
     thresholds = discovery.thresholds_for(discovery.round_sigma(search, plan), search.chance, most_paid)
     items, found = discovery.search_sets(kind(**vars(sets)), search, plan, thresholds)
     counts = count_rows(rows, Domain(tuple(items), rows.item_types, other=True))
-    return items, gaussian(counts, found, replace(request, found=True))
+    return items, Gaussian().run(counts, found, replace(request, found=True))
 
 
 def uncapped_counts(table: Any, spending: Spending, request: Request) -> Any:
@@ -71,12 +71,12 @@ def uncapped_counts(table: Any, spending: Spending, request: Request) -> Any:
     rows = open_rows(table, user="user", item="item", count="n")
     counts = count_rows(rows, read_domain(list(KINDS), rows.item_type))
     uncapped = replace(counts, users=counts.users.mutate(rows=counts.users.rows * 0 + 1))
-    return laplace(uncapped, spending.open(), request)
+    return Laplace().run(uncapped, spending.open(), request)
 
 
 def each_group(table: Any, spending: Spending, request: Request) -> tuple[Any, ...]:
     """A release of every group by itself, each with the whole budget: a user may be in all of them."""
-    asked = {"item": "item", "domain": list(KINDS), "mechanism": "laplace"}
+    asked = {"item": "item", "domain": list(KINDS), "mechanism": Laplace()}
     return tuple(released(table, spending, request, where=f'"group" = {group}', **asked) for group in GROUPS)
 
 
@@ -84,7 +84,7 @@ def each_column(table: Any, spending: Spending, request: Request) -> tuple[Any, 
     """A release of every column by itself, each with the whole budget."""
     lists = {"kind": list(KINDS), "place": list(PLACES)}
     return tuple(
-        released(table, spending, request, item=name, domain=domain, mechanism="laplace")
+        released(table, spending, request, item=name, domain=domain, mechanism=Laplace())
         for name, domain in lists.items()
     )
 
@@ -96,7 +96,7 @@ def _twins() -> tuple[Twin, ...]:
     edge, many, *_ = FORMS["found-items"].pairs(add)
 
     def case(form: str, claim: Guarantee, name: str | None = None, by: str = "laplace", **changes: Any) -> Case:
-        ask = partial(released, mechanism=by, **FORMS[form].arguments)
+        ask = partial(released, mechanism=as_mechanism(by), **FORMS[form].arguments)
         made = Case(f"{form}: {by}", ask, "users", claim, pairs=FORMS[form].pairs(add))
         return replace(made, name=name or made.name, **changes)
 

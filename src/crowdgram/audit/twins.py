@@ -12,8 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..mechanisms import Estimate, Request
-from ..mechanisms.baselines import gaussian
+from ..mechanisms import Estimate, Gaussian, Request
 from ..privacy import Adjacency, Guarantee, Labels, Sampler, Spending
 from ..tables import UNIT, Centre, CentredSum, Counts, Distances, concentration_sum, distances, l1_sum
 from .attack import Case
@@ -61,7 +60,7 @@ class _Rescaled:
 
 def half_the_noise(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Plain Gaussian noise on counts, at half of the sigma that is recorded."""
-    return gaussian(counts, _rescaled(spending, 0.5).open(), request)
+    return Gaussian().run(counts, _rescaled(spending, 0.5).open(), request)
 
 
 def centred(counts: Counts, spending: Spending, _: Request) -> Estimate:
@@ -210,7 +209,7 @@ def _twins() -> tuple[Twin, ...]:
         Twin(
             "half of the noise that is recorded",
             Case("half-the-noise", half_the_noise, "users", usual),
-            Case("gaussian", on_counts(gaussian), "users", usual),
+            Case("gaussian", on_counts(Gaussian().run), "users", usual),
             corner,
         ),
         Twin(

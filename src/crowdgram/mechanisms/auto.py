@@ -9,14 +9,19 @@ of epsilon.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..privacy import Looks, PureFinish, Ready
+from ..privacy import Cost, Guarantee, Looks, PureFinish, Ready, Reserve, Spending
 from ..tables import ROW_LIMIT, UNIT, Counts, concentration_sum, l1_sum, rows_histogram
+from .baselines import Laplace
 from .budget import Allowance, Budget
+from .costs import gaussian_way, histogram_way, items_between, pure_way
+from .discovery import DiscoveryPlan, Finish, rehearse
 from .estimate import Estimate, from_noisy_sums
 from .looks import (
     CENTRE,
@@ -30,15 +35,18 @@ from .looks import (
     looked_for,
     pilot_reserves,
 )
+from .mechanism import PURE_LEAST, Discovering, Mechanism, check_whole
 from .request import Request
 from .rounds import Facts, run_rounds
 from .row_bound import Bound, Disagreement, Spread, best_bound, bias_of, share_above
 from .user_sizes import Crowds, read
 
-__all__ = ["adaptive", "auto", "round_coordinates"]
+__all__ = ["Adaptive", "Auto"]
 
 Floats = npt.NDArray[np.float64]
 
+MOST_ROUNDS = 12
+"""That a caller may ask for."""
 SPENDABLE = 1 - 1e-9
 """Of a budget that is divided into shares: the sum of rounded parts must not exceed it."""
 POWER = -0.4, 0.2
@@ -59,25 +67,80 @@ AROUND = (0.5, 0.35, 0.15), (0.5, 1.0, 2.0)
 """How far users are from a centre, around their root mean square: the nearer most, some far."""
 
 
-def auto(counts: Counts, ready: Ready, request: Request) -> Estimate:
+@dataclass(frozen=True)
+class Adaptive(Discovering):
+    """Adaptive rounds, without choosing.
+
+    rounds: how many; by default they continue while the predicted error falls.
+    """
+
+    name = "adaptive"
+    finish: ClassVar[Finish] = "gaussian"
+    rounds: int | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("rounds", self.rounds, MOST_ROUNDS)
+
+    def instead(self, _: Guarantee) -> Sequence[Mechanism]:
+        return [Laplace()]
+
+    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+        return pilot_reserves(guarantee, items, rows=request.buys_rows)
+
+    def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        if trial.guarantee.delta == 0.0:
+            return [pure_way(trial)]
+        return [gaussian_way(trial, *map(round_coordinates, items_between(items)))]
+
+    def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
+        spending, pilot = self._pilot(counts, budget, request)
+        return _rounds(counts, spending, pilot, self.rounds)
+
+    def _pilot(self, counts: Counts, budget: Ready, request: Request) -> tuple[Looks, _Pilot]:
+        items = looked_for(counts.items, request)
+        spending = budget.looks(self.reserves(budget.guarantee, request, items))
+        request.report("profiling the crowd")
+        pilot = _look_at_crowd(counts, spending, items, request)
+        request.report("estimating")
+        return spending, pilot
+
+
+@dataclass(frozen=True)
+class Auto(Adaptive):
     """Whichever of Laplace noise and adaptive rounds is predicted to err less.
+
+    rounds: how many, if it chooses them.
 
     Guarantee: the pilot queries are reserved by public values before the table is looked at; the choice and all that
     follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the reserve is spent, and a
     plain finish spends what is left of epsilon. That is the situation of Theorem 4 in docs/proofs/accounting.md.
     """
-    spending, pilot = _pilot(counts, ready, request)
-    request.report("estimating")
-    if _prefer_rounds(counts, spending, pilot):
-        return _rounds(counts, spending, pilot, request)
-    return _plain(counts, spending.finish_purely(), pilot)
 
+    name = "auto"
+    finish = "either"
+    histogram = True
 
-def adaptive(counts: Counts, ready: Ready, request: Request) -> Estimate:
-    """Adaptive rounds, without choosing."""
-    spending, pilot = _pilot(counts, ready, request)
-    request.report("estimating")
-    return _rounds(counts, spending, pilot, request)
+    def instead(self, guarantee: Guarantee) -> Sequence[Mechanism]:
+        return [*([Adaptive(self.rounds)] if guarantee.delta > 0.0 else ()), Laplace()]
+
+    def search(self, guarantee: Guarantee, share: float | None) -> tuple[Discovering, DiscoveryPlan]:
+        """Followed by rounds without a choice if the search leaves too little for plain Laplace noise to be one."""
+        follows, plan = super().search(guarantee, share)
+        left = rehearse(Spending(guarantee).open(), plan).looks().remaining_epsilon()
+        if left < PURE_LEAST * guarantee.epsilon:
+            return Adaptive(self.rounds).search(guarantee, share)
+        return follows, plan
+
+    def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        found = [histogram_way(trial)] if items is None else []
+        rounds = super().ways(trial, items) if trial.guarantee.delta > 0.0 else ()
+        return [*found, pure_way(trial), *rounds]
+
+    def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
+        spending, pilot = self._pilot(counts, budget, request)
+        if _prefer_rounds(counts, spending, pilot):
+            return _rounds(counts, spending, pilot, self.rounds)
+        return _plain(counts, spending.finish_purely(), pilot)
 
 
 def round_coordinates(items: int) -> int:
@@ -126,13 +189,6 @@ class _Pilot:
         rows = float(self.row_cap)
         users = np.array([[max(self.users, 1.0)]])
         return Crowds(np.array([rows]), np.zeros(1), users, np.ones(1), self.users_error, rows, np.zeros(1))
-
-
-def _pilot(counts: Counts, ready: Ready, request: Request) -> tuple[Looks, _Pilot]:
-    items = looked_for(counts.items, request)
-    spending = ready.looks(pilot_reserves(ready.guarantee, items, rows=request.buys_rows))
-    request.report("profiling the crowd")
-    return spending, _look_at_crowd(counts, spending, items, request)
 
 
 def _look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request) -> _Pilot:
@@ -321,12 +377,12 @@ def _scatter(pilot: _Pilot, sums: Floats) -> float:
     return own * float((users * sizes**2).sum() / max(float((users * sizes).sum()) ** 2, 1e-300))
 
 
-def _rounds(counts: Counts, spending: Looks, pilot: _Pilot, request: Request) -> Estimate:
+def _rounds(counts: Counts, spending: Looks, pilot: _Pilot, rounds: int | None) -> Estimate:
     rows = read(pilot.rows.bins) if pilot.rows is not None and pilot.row_cap > 1 else None
     facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.concentration.square)
     allowance = _allowance(spending, counts.items)
     phase = spending.rounds() if allowance.shape == "gaussian" else spending.finish_purely()
-    return run_rounds(counts, Budget.of(allowance, phase), facts, request.rounds)
+    return run_rounds(counts, Budget.of(allowance, phase), facts, rounds)
 
 
 def _allowance(spending: Looks, items: int) -> Allowance:

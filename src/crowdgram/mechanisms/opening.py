@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..privacy import Found, Guarantee, Opening, PureFinish, Reserve, Search
+from ..privacy import Found, Opening, PureFinish, Search
 from ..tables import Holdings, Rows, holdings
 from .discovery import DiscoveryPlan, discover, open_search, users_needed
 from .few import Few, Look, RowWeights, few_needed, find_few, look_at_sizes, weigh_rows
-from .looks import FOUND, look_at_rows, pilot_reserves, row_reserves
+from .looks import FOUND, look_at_rows
 from .looks import Rows as RowsSeen
+from .mechanism import Discovering
 from .request import Request
 
-__all__ = ["FoundByHistogram", "FoundByRounds", "find_items", "reserves_for"]
+__all__ = ["FoundByHistogram", "FoundByRounds", "find_items"]
 
 WORTH = 5 / 8
 """What rounds make of the items of a user by adapting: as if the threshold were lower by this factor."""
@@ -46,17 +47,8 @@ class FoundByRounds:
     seen_rows: RowsSeen | None = None
 
 
-def reserves_for(guarantee: Guarantee, mechanism: str, request: Request, items: int) -> list[Reserve]:
-    """All looks that a mechanism may take, by public values; `items`: how many there are, or FOUND if they are found:
-    looks at more items are not larger.
-    """
-    if mechanism in ("auto", "adaptive"):
-        return pilot_reserves(guarantee, items, rows=request.buys_rows)
-    return row_reserves(guarantee, items) if request.buys_rows else []
-
-
 def find_items(
-    rows: Rows, opening: Opening, plan: DiscoveryPlan, mechanism: str, request: Request, *, whole: bool
+    rows: Rows, opening: Opening, plan: DiscoveryPlan, mechanism: Discovering, request: Request, *, whole: bool
 ) -> FoundByHistogram | FoundByRounds:
     """Find the items of tallied rows, one way or the other.
 
@@ -64,7 +56,7 @@ def find_items(
     are reserved by public values before they are taken, and the way is chosen from noisy values
     (docs/proofs/discovery.md, Theorem 6).
     """
-    search = open_search(opening, plan, reserves_for(opening.guarantee, mechanism, request, FOUND))
+    search = open_search(opening, plan, mechanism.reserves(opening.guarantee, request, FOUND))
     seen_rows = None
     if plan.looks and whole and (request.weight == "users" or request.max_rows_per_user in (None, 1)):
         held = holdings(rows)

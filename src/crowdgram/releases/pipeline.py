@@ -6,25 +6,24 @@ import platform
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
-from typing import Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 from ..errors import InvalidArgument
 from ..mechanisms import (
     CONFIDENCE,
     FOUND,
-    MECHANISMS,
-    PURE,
     PURE_LEAST,
+    Discovering,
     DiscoveryPlan,
     FoundByHistogram,
+    Mechanism,
     Request,
+    Weight,
     estimate_few,
     find_items,
     pilot_reserves,
-    plan_opening,
     rehearse,
 )
-from ..paper import PAPER_MECHANISMS
 from ..present.wording import warn_of_too_little
 from ..privacy import OPENDP, Adjacency, Guarantee, Sampler, Spending, check_sampler
 from ..results.grouped import GroupedRelease
@@ -33,6 +32,7 @@ from ..results.release import OWN_SUM, Release
 from .budgets import LedgerLike, charged, opened, stored
 from .items import found_domain, named_items, public_domain, read_lists, sought_rows
 from .query import Column, Columns, Query
+from .registry import as_mechanism
 from .seal import sealed_then
 
 __all__ = ["release", "run"]
@@ -42,34 +42,29 @@ MIN_MU = 1e-5
 """Below, all is noise, and some of it would not fit 64-bit integers."""
 
 Progress = Callable[[str], None]
-ALL_MECHANISMS = {**MECHANISMS, **PAPER_MECHANISMS}
+
+
+class _Asked(TypedDict, total=False):
+    """Arguments that do not decide what comes back."""
+
+    delta: float
+    domain: object
+    count: str | None
+    where: object
+    discovery_share: float | None
+    other: str | None
+    adjacency: Adjacency | Literal["add-remove", "replace"]
+    weight: Weight
+    mechanism: str | Mechanism
+    max_rows_per_user: int | None
+    ledger: LedgerLike | None
+    label: str
+    progress: Progress | None
 
 
 @overload
 def release(
-    table: object,
-    *,
-    user: str,
-    item: Columns,
-    epsilon: float,
-    delta: float = ...,
-    domain: object = ...,
-    count: str | None = ...,
-    where: object = ...,
-    by: None = ...,
-    groups: None = ...,
-    discovery_share: float | None = ...,
-    other: str | None = ...,
-    adjacency: Adjacency | Literal["add-remove", "replace"] = ...,
-    weight: Literal["rows", "users"] = ...,
-    mechanism: str = ...,
-    max_rows_per_user: int | None = ...,
-    rounds: int | None = ...,
-    constants: Literal["paper", "tight"] | None = ...,
-    alpha: float | None = ...,
-    ledger: LedgerLike | None = ...,
-    label: str = ...,
-    progress: Progress | None = ...,
+    table: object, *, user: str, item: Columns, epsilon: float, by: None = None, **asked: Unpack[_Asked]
 ) -> Release: ...
 @overload
 def release(
@@ -78,24 +73,9 @@ def release(
     user: str,
     item: Columns,
     epsilon: float,
-    delta: float = ...,
-    domain: object = ...,
-    count: str | None = ...,
-    where: object = ...,
     by: Column,
-    groups: object = ...,
-    discovery_share: float | None = ...,
-    other: str | None = ...,
-    adjacency: Adjacency | Literal["add-remove", "replace"] = ...,
-    weight: Literal["rows", "users"] = ...,
-    mechanism: str = ...,
-    max_rows_per_user: int | None = ...,
-    rounds: int | None = ...,
-    constants: Literal["paper", "tight"] | None = ...,
-    alpha: float | None = ...,
-    ledger: LedgerLike | None = ...,
-    label: str = ...,
-    progress: Progress | None = ...,
+    groups: object = None,
+    **asked: Unpack[_Asked],
 ) -> GroupedRelease: ...
 @sealed_then(warn_of_too_little)
 def release(
@@ -113,12 +93,9 @@ def release(
     discovery_share: float | None = None,
     other: str | None = None,
     adjacency: Adjacency | Literal["add-remove", "replace"] = Adjacency.ADD_REMOVE,
-    weight: Literal["rows", "users"] = "rows",
-    mechanism: str = "auto",
+    weight: Weight = "rows",
+    mechanism: str | Mechanism = "auto",
     max_rows_per_user: int | None = None,
-    rounds: int | None = None,
-    constants: Literal["paper", "tight"] | None = None,
-    alpha: float | None = None,
     ledger: LedgerLike | None = None,
     label: str = "",
     progress: Progress | None = None,
@@ -150,14 +127,12 @@ def release(
     adjacency: "add-remove" hides whether a user is in the table at all; "replace" hides what a user's rows are.
     weight: "rows", the share of all rows; "users", the average user's distribution.
     mechanism: "auto" chooses by predicted error; "adaptive", "laplace", "gaussian" and "sample-one" are as they say;
-        "paper" is the published algorithm, for users who are alike.
+        "paper" is the published algorithm, for users who are alike. Or one with options: `Auto(rounds=3)`,
+        `Adaptive(rounds=3)`, `Paper(constants="tight", alpha=0.1)`. If noise is most of the result there is an
+        `AccuracyWarning` (`Release.too_little`), and with "paper" if its bound on the error does not apply; both depend
+        on public and noisy values only.
     max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found
         privately, for a small part of the budget, where it is not given.
-    rounds: how many rounds "adaptive" makes (and "auto", where it chooses them); as many as promise to pay where not
-        given.
-    constants, alpha: of "paper": "paper" (as published, the default) or "tight"; and the l1 error that is wanted. Where
-        the published bound on the error does not apply there is an AccuracyWarning, from public and noisy values; as
-        there is from every mechanism where noise is most of what comes out (`Release.too_little`).
     ledger: the budget of the data set, as a path or a Ledger: the release is charged to it before a row is read,
         refused if it would overspend, and stored in it before it is returned.
     label: what the release is for; shown in the ledger's history.
@@ -178,11 +153,8 @@ def release(
         discovery_share=discovery_share,
         other=other,
         weight=weight,
-        mechanism=mechanism,
+        mechanism=as_mechanism(mechanism),
         max_rows_per_user=max_rows_per_user,
-        rounds=rounds,
-        constants=constants,
-        alpha=alpha,
     )
     return run(table, query, ledger=ledger, label=label, progress=progress)
 
@@ -197,13 +169,12 @@ def run(
     sampler: Sampler = OPENDP,
 ) -> Release | GroupedRelease:
     """Answer `query`. Not public: only an audit or a test may give another sampler than OpenDP's."""
-    guarantee, mechanism = query.guarantee, query.mechanism
-    way, plan = mechanism, None
+    mechanism, search = query.mechanism, None
     if query.missing:
-        way, plan = _plan(guarantee, mechanism, query.discovery_share)
+        guarantee, search = query.guarantee, _plan(query)
     else:
-        _check_affordable(guarantee, mechanism)
-        guarantee = replace(guarantee, delta=0.0) if mechanism in PURE else guarantee
+        _check_affordable(query.guarantee, mechanism)
+        guarantee = mechanism.promised(query.guarantee)
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
     check_sampler()
@@ -219,22 +190,23 @@ def run(
         versions = _versions(engine.name)
         spending = Spending(guarantee, sampler)
         opening = spending.open()
-        request = Request(query.weight, query.max_rows_per_user, query.rounds, report, query.constants, query.alpha)
-        items = public_domain(rows, lists, other=query.other is not None) if plan is None else None
+        request = Request(query.weight, query.max_rows_per_user, report)
+        items = public_domain(rows, lists, other=query.other is not None) if search is None else None
         number = 0
         if budget is not None:
             report("charging the ledger")
             size = None if items is None else len(items)
             number = charged(budget, guarantee, mechanism, request, size, query.discovery_share, label=label)
         report("counting rows by user and item")
-        if plan is None:
+        if search is None:
             assert items is not None
             counts = count_rows(rows, items)
-            estimate = ALL_MECHANISMS[way](counts, opening, request)
+            estimate = mechanism.run(counts, opening, request)
         else:
+            follows, plan = search
             rows, sought = sought_rows(rows, lists, other=query.other is not None)
             report("finding the items: no list is given, so part of the budget buys it")
-            found = find_items(sought, opening, plan, way, request, whole=sought is rows)
+            found = find_items(sought, opening, plan, follows, request, whole=sought is rows)
             items = found_domain(rows, lists, found.items)
             report("counting rows of the items that were found")
             counts = count_rows(rows, items)
@@ -242,7 +214,7 @@ def run(
                 estimate = estimate_few(found.few, items.items, counts, found.spending)
             else:
                 request = replace(request, found=True, seen_rows=found.seen_rows)
-                estimate = MECHANISMS[way](counts, found.spending, request)
+                estimate = follows.run(counts, found.spending, request)
                 estimate = replace(estimate, parameters={"discovery_share": plan.share, **estimate.parameters})
         report("checking the guarantee")
         joint = Release(
@@ -257,7 +229,7 @@ def run(
             sampling_errors=estimate.sampling_errors,
             guarantee=spending.settled(),
             events=spending.events,
-            mechanism=mechanism,
+            mechanism=mechanism.name,
             weight=query.weight,
             parameters={"items": len(items), **estimate.parameters},
             versions=versions,
@@ -274,37 +246,42 @@ def run(
         return made
 
 
-def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[str, DiscoveryPlan]:
-    """What discovery may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
-    _check_affordable(guarantee, "laplace")
-    way, plan = plan_opening(guarantee, mechanism, share)
-    reserves = [] if way in PURE else pilot_reserves(guarantee, FOUND, rows=True)
+def _plan(query: Query) -> tuple[Discovering, DiscoveryPlan]:
+    """What a search may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
+    guarantee, mechanism = query.guarantee, query.mechanism
+    assert isinstance(mechanism, Discovering)
+    _check_affordable(guarantee, None)
+    follows, plan = mechanism.search(guarantee, query.discovery_share)
+    reserves = [] if follows.pure else pilot_reserves(guarantee, FOUND, rows=True)
     found = rehearse(Spending(guarantee).open(), plan, reserves).looks()
-    if way in PURE:
+    if follows.pure:
         enough = found.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
     else:
         enough = found.remaining_mu(1) >= MIN_MU
     if plan.mu < MIN_MU or not enough:
         raise InvalidArgument(
             f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: discovery_share={plan.share:g} leaves nothing "
-            f"for mechanism={mechanism!r}. Give a larger epsilon or delta, another share, or a public domain."
+            f"for mechanism={mechanism.name!r}. Give a larger epsilon or delta, another share, or a public domain."
         )
-    return way, plan
+    return follows, plan
 
 
-def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:
-    """Refuse, before any row is read, a budget so small that its noise would not fit 64-bit integers."""
+def _check_affordable(guarantee: Guarantee, mechanism: Mechanism | None) -> None:
+    """Refuse, before any row is read, a budget so small that its noise would not fit 64-bit integers.
+
+    mechanism: what draws Gaussian noise by all of it; None if a search comes first.
+    """
     given = f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}"
     if guarantee.epsilon < MIN_EPSILON:
         raise InvalidArgument(
             f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1."
         )
-    if guarantee.delta > 0 and mechanism not in PURE:
+    if mechanism is not None and mechanism.promised(guarantee).delta > 0.0:
         reserves = pilot_reserves(guarantee, items=1, rows=True)  # what few items set aside is the most
         if Spending(guarantee).open().looks(reserves).remaining_mu(1) < MIN_MU:
             raise InvalidArgument(
-                f"{given}: leaves nothing for mechanism={mechanism!r}. Give a larger epsilon, a larger delta, such as "
-                "1e-6, or use mechanism='laplace'."
+                f"{given}: leaves nothing for mechanism={mechanism.name!r}. Give a larger epsilon, a larger delta, "
+                "such as 1e-6, or use mechanism='laplace'."
             )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from ..errors import InvalidArgument, PrivacyWarning
-from ..mechanisms import MECHANISMS, check_mechanism
-from ..paper import PAPER_MECHANISMS, check_paper
+from ..mechanisms import Discovering, Mechanism, Weight, check_whole
 from ..privacy import Guarantee
+from ..tables import ROW_LIMIT
 from .items import missing_lists
 
 __all__ = ["Column", "Columns", "Query"]
@@ -30,6 +29,7 @@ class Query:
     user: str
     item: Columns
     guarantee: Guarantee
+    mechanism: Mechanism
     domain: object = None
     count: str | None = None
     where: object = None
@@ -37,19 +37,18 @@ class Query:
     groups: object = None
     discovery_share: float | None = None
     other: str | None = None
-    weight: Literal["rows", "users"] = "rows"
-    mechanism: str = "auto"
+    weight: Weight = "rows"
     max_rows_per_user: int | None = None
-    rounds: int | None = None
-    constants: Literal["paper", "tight"] | None = None
-    alpha: float | None = None
 
     def __post_init__(self) -> None:
-        delta, mechanism = self.guarantee.delta, self.mechanism
-        _check_delta(delta)
-        known = [*MECHANISMS, *PAPER_MECHANISMS]
-        check_mechanism(mechanism, self.weight, delta, self.max_rows_per_user, self.rounds, known=known)
-        check_paper(mechanism, delta, self.constants, self.alpha)
+        _check_delta(self.guarantee.delta)
+        if not isinstance(self.weight, str) or self.weight not in ("rows", "users"):
+            raise InvalidArgument(
+                f"weight={self.weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user)."
+            )
+        self.mechanism.check(self.guarantee, self.weight)
+        # With weight "users" a row cap is accepted and not needed: every user weighs the same.
+        check_whole("max_rows_per_user", self.max_rows_per_user, ROW_LIMIT)
         if self.other is not None and (not isinstance(self.other, str) or not self.other.strip()):
             raise InvalidArgument(
                 f"other={self.other!r}: needs to be a name for the item that stands for all others, or None."
@@ -81,10 +80,10 @@ class Query:
                 f"no {lists} given, and with delta=0 the items cannot be found in the table: that needs a small chance "
                 "delta. Give a delta such as 1e-6, or a public list."
             )
-        if self.mechanism in PAPER_MECHANISMS:
+        if not isinstance(self.mechanism, Discovering):
             raise InvalidArgument(
-                f"no {lists} given, and mechanism={self.mechanism!r} needs public lists: the published algorithms are "
-                "for items that are known. Give a list, or use mechanism='auto'."
+                f"no {lists} given, and mechanism={self.mechanism.name!r} needs public lists: it is for items that are "
+                "known. Give a list, or use mechanism='auto'."
             )
 
 
