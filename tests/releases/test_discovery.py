@@ -227,14 +227,6 @@ def test_stages_and_events_before_the_estimate_are_the_same_for_all_tables():
     assert events[0] == events[1] == events[2]
 
 
-@pytest.fixture
-def no_rows_read(monkeypatch):
-    def reached(*arguments):
-        pytest.fail("rows were read")
-
-    monkeypatch.setattr("crowdgram.tables.tally_rows", reached)
-
-
 @pytest.mark.parametrize(
     ("more", "named"),
     [

@@ -13,12 +13,12 @@ import pytest
 import crowdgram
 from crowdgram import Ledger
 from crowdgram.errors import BudgetExceeded, EngineFailure, InvalidArgument, InvalidTable, LedgerFailure
-from crowdgram.mechanisms import Adaptive, Auto, Laplace, Request
+from crowdgram.mechanisms import Adaptive, Auto, Discovering, Laplace, Request
 from crowdgram.privacy import Guarantee
 from crowdgram.releases import budgets, largest_epsilon
 from crowdgram.releases.pipeline import run
 from crowdgram.releases.query import Query
-from crowdgram.releases.registry import as_mechanism
+from crowdgram.releases.registry import MECHANISMS, as_mechanism
 from crowdgram.synth import Crowd
 
 from ..thorough import combined
@@ -26,7 +26,7 @@ from ..thorough import combined
 KILLS = Path(__file__).parents[2] / "bench" / "kills.py"
 SMALL = Crowd(users=40, rows=6, items=5, tail=0.5, seed=3, strings=True)
 ALIKE = Crowd(users=300, rows=150, items=30, seed=4, strings=True)
-ESTIMATORS = ("auto", "adaptive", "laplace", "gaussian", "sample-one")
+ESTIMATORS = tuple(name for name, kind in MECHANISMS.items() if issubclass(kind, Discovering))
 CAPS = (("rows", None), ("rows", 4), ("users", None))
 EVERY_WAY = [
     (mechanism, weight, cap, delta)
