@@ -466,6 +466,9 @@ ILLEGAL = {
     "any finish of a pure finish": "opening.looks().finish_purely().finish()",
     "Gaussian noise in a pure start": 'opening.start().gaussian("a", sums, bound=1, mu=0.1)',
     "what is left of a start that has not ended": "opening.start().selection_epsilon(1)",
+    "a search before a mechanism that needs lists": (
+        'Paper().run(counts, opening.search("a", delta=0.1).rounds().end(pure_delta=0.0), request)'
+    ),
 }
 LEGAL = """
 opening.looks([]).laplace("a", sums, bound=1, epsilon=0.1)
@@ -476,13 +479,22 @@ search.laplace("a", sums, bound=1, epsilon=0.1)
 search.finish_purely().laplace("a", sums, bound=1, epsilon=0.1)
 search.rounds().end(pure_delta=0.0).looks().rounds().gaussian("a", sums, bound=1, mu=0.1)
 opening.start().finish().gaussian("a", sums, bound=1, mu=0.1)
+Paper().run(counts, opening, request)
+Laplace().run(counts, search.rounds().end(pure_delta=0.0), request)
 """
 
 
 @pytest.mark.slow
 def test_illegal_orders_do_not_type_check(tmp_path):
     """mypy, once: every illegal line is an error, and no legal line is."""
-    head = "import numpy as np\nfrom crowdgram.privacy import Opening\n\ndef f(opening: Opening) -> None:\n"
+    head = (
+        "import numpy as np\n"
+        "from crowdgram.mechanisms import Laplace, Request\n"
+        "from crowdgram.paper import Paper\n"
+        "from crowdgram.privacy import Opening\n"
+        "from crowdgram.tables import Counts\n"
+        "def f(opening: Opening, counts: Counts, request: Request) -> None:\n"
+    )
     lines = ["sums = np.zeros(1, dtype=np.int64)", *LEGAL.split("\n"), *ILLEGAL.values()]
     source = tmp_path / "orders.py"
     source.write_text(head + "".join(f"    {line}\n" for line in lines))
@@ -497,7 +509,7 @@ def test_illegal_orders_do_not_type_check(tmp_path):
         str(source),
     ]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
-    refused = {int(line.split(":")[1]) for line in ran.stdout.splitlines() if "[attr-defined]" in line}
-    first = 4 + len(lines) - len(ILLEGAL) + 1
+    refused = {int(line.split(":")[1]) for line in ran.stdout.splitlines() if ": error: " in line}
+    first = head.count("\n") + len(lines) - len(ILLEGAL) + 1
     assert refused == set(range(first, first + len(ILLEGAL))), ran.stdout
     assert f"Found {len(ILLEGAL)} errors" in ran.stdout

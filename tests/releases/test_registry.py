@@ -16,7 +16,7 @@ from crowdgram.errors import InvalidArgument
 from crowdgram.mechanisms import Adaptive, Auto, Discovering, Estimate, Laplace, Mechanism, Request
 from crowdgram.paper import Paper
 from crowdgram.privacy import Adjacency, Guarantee
-from crowdgram.releases.pipeline import run
+from crowdgram.releases.pipeline import _Asked, run
 from crowdgram.releases.query import Query
 from crowdgram.releases.registry import MECHANISMS, as_mechanism, make_mechanism
 from crowdgram.synth import Crowd
@@ -75,6 +75,8 @@ def test_the_signature_is_short():
     assert options == {"rounds", "constants", "alpha"}
     assert not options & set(parameters)
     assert len(parameters) <= 19
+    # Type checkers see the arguments as `_Asked`, beside those that decide what comes back.
+    assert {*_Asked.__annotations__, "table", "by", "groups"} == set(parameters)
 
 
 @pytest.mark.parametrize("given", ["magic", None, 3, Laplace, Even(), type("Auto", (Auto,), {})()], ids=repr)

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
-from typing import Literal, TypedDict, Unpack, overload
+from typing import Literal, Required, TypedDict, Unpack, overload
 
 from ..errors import InvalidArgument
 from ..mechanisms import (
@@ -45,8 +45,11 @@ Progress = Callable[[str], None]
 
 
 class _Asked(TypedDict, total=False):
-    """Arguments that do not decide what comes back."""
+    """The arguments of `release` that do not decide what it returns."""
 
+    user: Required[str]
+    item: Required[Columns]
+    epsilon: Required[float]
     delta: float
     domain: object
     count: str | None
@@ -63,20 +66,9 @@ class _Asked(TypedDict, total=False):
 
 
 @overload
-def release(
-    table: object, *, user: str, item: Columns, epsilon: float, by: None = None, **asked: Unpack[_Asked]
-) -> Release: ...
+def release(table: object, *, by: None = None, groups: None = None, **asked: Unpack[_Asked]) -> Release: ...
 @overload
-def release(
-    table: object,
-    *,
-    user: str,
-    item: Columns,
-    epsilon: float,
-    by: Column,
-    groups: object = None,
-    **asked: Unpack[_Asked],
-) -> GroupedRelease: ...
+def release(table: object, *, by: Column, groups: object = None, **asked: Unpack[_Asked]) -> GroupedRelease: ...
 @sealed_then(warn_of_too_little)
 def release(
     table: object,
