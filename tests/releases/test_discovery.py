@@ -236,6 +236,8 @@ def test_stages_and_events_before_the_estimate_are_the_same_for_all_tables():
         ({"epsilon": 1e-3, "delta": 1e-12, "discovery_share": 0.001}, "discovery_share"),
         ({"discovery_share": 1.0}, "discovery_share"),
         ({"discovery_share": 0.9, "mechanism": "laplace"}, r"discovery_share.*laplace"),
+        ({"discovery_share": 0.99, "mechanism": "gaussian"}, r"discovery_share.*gaussian"),
+        ({"discovery_share": 0.99, "mechanism": "adaptive"}, r"discovery_share.*adaptive"),
         ({"discovery_share": 0.5, "domain": ["a"]}, "discovery_share"),
         ({"other": ""}, "other"),
         ({"other": 5}, "other"),

@@ -8,7 +8,7 @@ from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, open_search, plan
 from .estimate import CONFIDENCE, Estimate
 from .few import estimate_few
 from .looks import FOUND, pilot_reserves
-from .mechanism import PURE_LEAST, Discovering, Mechanism, check_whole
+from .mechanism import MOST_RESERVED, PURE_LEAST, Discovering, Mechanism, check_whole
 from .opening import FoundByHistogram, FoundByRounds, find_items
 from .request import Request, Weight
 from .shrink import expected
@@ -17,6 +17,7 @@ __all__ = [
     "CONFIDENCE",
     "DEFAULT_SHARE",
     "FOUND",
+    "MOST_RESERVED",
     "PURE_LEAST",
     "Adaptive",
     "Auto",

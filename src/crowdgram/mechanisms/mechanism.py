@@ -18,10 +18,13 @@ from .estimate import Estimate
 from .looks import FOUND
 from .request import Request, Weight
 
-__all__ = ["PURE_LEAST", "Discovering", "Mechanism", "check_whole"]
+__all__ = ["MOST_RESERVED", "PURE_LEAST", "Discovering", "Mechanism", "check_whole"]
 
 PURE_LEAST = 0.25
 """Part of epsilon that a discovery must leave for Laplace noise: enough for a profile and for something to follow."""
+
+MOST_RESERVED = Request("rows", None, lambda _: None)
+"""Of all requests, the one that sets most aside for looks."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,7 @@ class Discovering(Mechanism):
 
     def search(self, guarantee: Guarantee, share: float | None) -> tuple[Discovering, DiscoveryPlan]:
         """What a search for items may spend, and the mechanism that follows it."""
-        most = Request("rows", None, lambda _: None)  # of all requests it sets most aside
-        reserves = self.reserves(guarantee, most, FOUND)
+        reserves = self.reserves(guarantee, MOST_RESERVED, FOUND)
         return self, plan_discovery(guarantee, share, self.finish, looks=self.histogram, reserves=reserves)
 
     def plan(self, guarantee: Guarantee, request: Request, items: int | None, share: float | None = None) -> Plan:

@@ -12,6 +12,7 @@ from ..errors import InvalidArgument
 from ..mechanisms import (
     CONFIDENCE,
     FOUND,
+    MOST_RESERVED,
     PURE_LEAST,
     Discovering,
     DiscoveryPlan,
@@ -244,7 +245,7 @@ def _plan(query: Query) -> tuple[Discovering, DiscoveryPlan]:
     assert isinstance(mechanism, Discovering)
     _check_affordable(guarantee, None)
     follows, plan = mechanism.search(guarantee, query.discovery_share)
-    reserves = [] if follows.pure else pilot_reserves(guarantee, FOUND, rows=True)
+    reserves = follows.reserves(guarantee, MOST_RESERVED, FOUND)
     found = rehearse(Spending(guarantee).open(), plan, reserves).looks()
     if follows.pure:
         enough = found.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
