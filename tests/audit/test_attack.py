@@ -12,7 +12,8 @@ from crowdgram.audit.twins import MECHANISM_TWINS
 from crowdgram.errors import InvalidArgument
 from crowdgram.privacy import Guarantee
 from crowdgram.releases.registry import MECHANISMS
-from tests.samplers import Scripted, gaussian_for, laplace_for
+
+from ..samplers import Scripted, gaussian_for, laplace_for
 
 SURE = 1 - 1e-6
 ONE_LOOK = {"laplace", "gaussian"}

@@ -66,6 +66,7 @@ def test_a_biased_sampler_ends_the_audit_before_any_attack(monkeypatch):
         found = drawn(kind, scale, draws)
         return np.where(found == 0, 1, found) if kind == "laplace" else found
 
+    # The command tests what is installed and takes no other sampler.
     monkeypatch.setattr(selftest.check_draws, "__defaults__", (biased, selftest.DRAWS))
     result = run("--mechanism", "laplace")
     assert result.exit_code == 1

@@ -28,7 +28,8 @@ from crowdgram.mechanisms.discovery import (
 from crowdgram.privacy import OPENDP, Adjacency, GaussianEvent, Guarantee, Spending, ThresholdEvent
 from crowdgram.privacy.threshold import lone_threshold
 from crowdgram.tables import GAIN, UNIT, item_sets, largest_part, open_rows, tally_rows
-from tests.samplers import Scripted, gaussian_for
+
+from ..samplers import Scripted, gaussian_for
 
 GUARANTEE = Guarantee(1.0, 1e-6)
 

@@ -19,7 +19,8 @@ from crowdgram.mechanisms.user_sizes import Bins
 from crowdgram.privacy import OPENDP, Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent
 from crowdgram.releases.registry import as_mechanism
 from crowdgram.tables import UNIT, holdings, open_rows, tally_rows
-from tests.samplers import Scripted, exact, laplace_for
+
+from ..samplers import Scripted, exact, laplace_for
 
 USERS = Request("users", None, lambda _: None)
 ROWS = replace(USERS, weight="rows")

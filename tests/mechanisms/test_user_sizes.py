@@ -11,7 +11,8 @@ from crowdgram.mechanisms.looks import EDGES, HISTOGRAM_UNIT, SECOND, Rows, look
 from crowdgram.mechanisms.row_bound import best_bound, bias_of, share_above
 from crowdgram.mechanisms.user_sizes import Bins, read
 from crowdgram.privacy import Guarantee, Spending
-from tests.samplers import Scripted
+
+from ..samplers import Scripted
 
 ALL = np.array(EDGES, dtype=np.float64)
 WIDE = np.append(ALL[:26], ALL[27::2])  # half an octave each from the 27th on

@@ -22,9 +22,9 @@ from crowdgram.privacy import (
     check,
 )
 from crowdgram.synth import Crowd
-from tests.samplers import Scripted
 
 from ..mechanisms.crowds import counted
+from ..samplers import Scripted
 from .crowds import sampled, zipf
 
 ADJACENCIES = [Adjacency.ADD_REMOVE, Adjacency.REPLACE]

@@ -26,7 +26,8 @@ from crowdgram.privacy import (
     delta_spent,
     epsilon_spent,
 )
-from tests.samplers import NO_NOISE, Recording, Scripted
+
+from ..samplers import NO_NOISE, Recording, Scripted
 
 SUMS = np.array([5, 0, 7])
 ADD_REMOVE = Guarantee(1.0, 1e-6)

@@ -110,6 +110,7 @@ def test_a_release_keeps_the_name_and_the_choice():
     assert made.parameters["rounds"] == 2
 
 
-def test_the_command_offers_the_list():
+def test_the_command_offers_the_list_and_the_docstring_explains_it():
+    assert not [name for name in MECHANISMS if f'"{name}"' not in (crowdgram.release.__doc__ or "")]
     shown = CliRunner().invoke(app, ["release", "--help"], env={"COLUMNS": "200"}).stdout
     assert f"[{'|'.join(MECHANISMS)}]" in shown
