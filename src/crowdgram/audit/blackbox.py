@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import AccuracyWarning
 from ..mechanisms import Estimate
 from ..privacy import OPENDP, Guarantee, Sampler, Spending
@@ -24,7 +24,6 @@ from .pairs import Tables, opened, pairs_for
 
 __all__ = ["attack_releases", "attack_sampler"]
 
-Floats = npt.NDArray[np.float64]
 THRESHOLDS = 60
 
 

@@ -21,8 +21,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Integers
 from ..errors import CrowdgramError
 from ..mechanisms import Estimate, Request
 from ..privacy import Guarantee, Labels, Opening, Spending
@@ -31,7 +31,6 @@ from .draws import Asked, Path, Sampling, Tilt
 
 __all__ = ["Attacked", "follow", "on_counts"]
 
-Integers = npt.NDArray[np.int64]
 Attacked = Callable[[Any, Spending, Request], Any]
 """From a table (counts, or rows for a whole release), a budget and what is asked, to what comes out."""
 

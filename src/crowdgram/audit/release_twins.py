@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Integers
 from ..mechanisms import Gaussian, Laplace, Request, discovery, open_search
 from ..privacy import Adjacency, Guarantee, Spending
 from ..releases.registry import as_mechanism
@@ -21,8 +21,6 @@ from .forms import FORMS, GROUPS, KINDS, PLACES, released
 from .twins import Twin
 
 __all__ = ["RELEASE_TWINS"]
-
-Integers = npt.NDArray[np.int64]
 
 
 def low_threshold(table: Any, spending: Spending, request: Request) -> Any:

@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Integers
 from ..mechanisms import Estimate, Gaussian, Request
 from ..privacy import Adjacency, Guarantee, Labels, Sampler, Spending
 from ..tables import UNIT, Centre, CentredSum, Counts, Distances, concentration_sum, distances, l1_sum
@@ -21,7 +22,6 @@ from .pairs import Pair, Tables, pairs_for
 
 __all__ = ["MECHANISM_TWINS", "Twin"]
 
-Integers = npt.NDArray[np.int64]
 BITS = 16
 RADII = tuple(UNIT << shift for shift in (BITS - 5, BITS - 4, BITS - 3))
 MASS = 2**BITS // 8

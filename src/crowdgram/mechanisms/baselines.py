@@ -11,9 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from ..arrays import Integers
 from ..privacy import Cost, GaussianEvent, Guarantee, LaplaceEvent, Looks, PureFinish, Ready, Reserve, Rounds
 from ..tables import UNIT, Counts, l1_sum, rows_histogram, sampled_sum
 from .costs import gaussian_way, histogram_way, items_between, pure_way
@@ -24,8 +22,6 @@ from .request import Request
 from .row_bound import Bound, Disagreement, best_bound
 
 __all__ = ["Gaussian", "Laplace", "SampleOne"]
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Integers
 from ..privacy import Adjacency, PureFinish, Rounds
 from ..tables import Norm
 from .shrink import NoiseShape
 
 __all__ = ["Allowance", "Budget"]
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass

@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import InvalidArgument
 from ..privacy import AnyFinish, GaussianEvent, SparseLaplaceEvent
 from ..tables import Tallies
@@ -26,7 +26,6 @@ __all__ = [
     "small_binom",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 BINOMIAL_CONSTANT = MEASURED_CONSTANT
 """The c of Theorem 5: l1(Bin(m, p), Bin(m, q)) >= c min(m|p-q|, sqrt(m)|p-q|/sqrt(p(1-p)), 1). The paper proves

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import InvalidArgument
 from ..privacy import Adjacency, AnyFinish, Guarantee
 from ..tables import Tallies
@@ -30,7 +30,6 @@ from .selection import Hypotheses, Selected, changed_symbols, phs, spread_of
 
 __all__ = ["Constants", "Learned", "dense", "learn", "sparse"]
 
-Floats = npt.NDArray[np.float64]
 Constants = Literal["paper", "tight"]
 
 SMALL_SHARE = 0.6

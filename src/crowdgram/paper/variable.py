@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import InvalidArgument
 from ..privacy import Adjacency, PureStart
 from ..privacy.accounting import gaussian_mu
@@ -22,7 +22,6 @@ from .selection import changed_symbols
 
 __all__ = ["RowsFound", "doubling_edges", "learn_variable", "rows_median", "rows_quantile"]
 
-Floats = npt.NDArray[np.float64]
 
 HISTOGRAM_UNIT = 2**10
 """A user counts 2^10 in a histogram, so that the noise's integer steps are far below its scale."""

@@ -23,6 +23,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from crowdgram.arrays import Integers
 from crowdgram.errors import InvalidArgument, MissingDependency
 
 __all__ = [
@@ -38,7 +39,6 @@ __all__ = [
     "unchecked_draws",
 ]
 
-Integers = npt.NDArray[np.int64]
 Labels = Callable[[], Sequence[Any]]
 """What the coordinates of a sum are. They are private: for an audit that compares two tables, and for nothing else."""
 

@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Integers
 from ..errors import PrivacyViolation
 from . import accounting
 from .events import (
@@ -55,7 +55,6 @@ __all__ = [
     "Spending",
 ]
 
-Integers = npt.NDArray[np.int64]
 
 _SQRT2_ABOVE = math.nextafter(math.sqrt(2), math.inf)
 

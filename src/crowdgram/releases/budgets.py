@@ -13,7 +13,7 @@ from ..privacy import Guarantee, Ledger, check_label
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
 
-__all__ = ["LedgerLike", "charged", "largest_epsilon", "opened", "recover", "stored", "would_fit"]
+__all__ = ["LedgerLike", "charge_ledger", "largest_epsilon", "open_ledger", "recover", "store_release", "would_fit"]
 
 LedgerLike = Ledger | str | os.PathLike[str]
 
@@ -27,7 +27,7 @@ FOUND_ITEMS = 2**16
 """As many items get room where nobody knows how many will be found."""
 
 
-def opened(ledger: object, label: object, guarantee: Guarantee) -> Ledger | None:
+def open_ledger(ledger: object, label: object, guarantee: Guarantee) -> Ledger | None:
     """The ledger to charge, checked against the release before any table is opened; None without one."""
     check_label(label)
     if ledger is None:
@@ -41,7 +41,7 @@ def opened(ledger: object, label: object, guarantee: Guarantee) -> Ledger | None
     return found
 
 
-def charged(
+def charge_ledger(
     ledger: Ledger,
     guarantee: Guarantee,
     mechanism: Mechanism,
@@ -70,7 +70,7 @@ def charged(
     raise BudgetExceeded(f"{refusal} {would_fit(ledger, guarantee, mechanism, request, items, share)}")
 
 
-def stored(ledger: Ledger, number: int, release: Release | GroupedRelease) -> None:
+def store_release(ledger: Ledger, number: int, release: Release | GroupedRelease) -> None:
     """Store a finished release in its ledger, before anyone sees it."""
     try:
         ledger.settle(number, release.events, to_text(release))

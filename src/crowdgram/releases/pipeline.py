@@ -30,7 +30,7 @@ from ..privacy import OPENDP, Adjacency, Guarantee, Sampler, Spending, check_sam
 from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
 from ..results.release import OWN_SUM, Release
-from .budgets import LedgerLike, charged, opened, stored
+from .budgets import LedgerLike, charge_ledger, open_ledger, store_release
 from .items import found_domain, named_items, public_domain, read_lists, sought_rows
 from .query import Column, Columns, Query
 from .registry import as_mechanism
@@ -172,7 +172,7 @@ def run(
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
     check_sampler()
     report = progress or (lambda _: None)
-    budget = opened(ledger, label, guarantee)
+    budget = open_ledger(ledger, label, guarantee)
 
     from ..tables import count_rows, open_rows
 
@@ -189,7 +189,7 @@ def run(
         if budget is not None:
             report("charging the ledger")
             size = None if items is None else len(items)
-            number = charged(budget, guarantee, mechanism, request, size, query.discovery_share, label=label)
+            number = charge_ledger(budget, guarantee, mechanism, request, size, query.discovery_share, label=label)
         report("counting rows by user and item")
         if search is None:
             assert items is not None
@@ -235,7 +235,7 @@ def run(
         made = GroupedRelease(joint) if query.grouped else joint
         if budget is not None:
             report("storing the release in the ledger")
-            stored(budget, number, made)
+            store_release(budget, number, made)
         return made
 
 
