@@ -23,7 +23,7 @@ from scipy.special import ndtri
 from tuned import Contributions
 
 import crowdgram
-from crowdgram.mechanisms import discover, open_discovery, plan_discovery
+from crowdgram.mechanisms import discover, open_search, plan_discovery
 from crowdgram.privacy import Guarantee, Spending
 from crowdgram.privacy.gaussian import gaussian_mu
 from crowdgram.tables import open_rows, tally_rows
@@ -139,7 +139,7 @@ def ours(path: Path) -> list[int]:
     rows = open_rows(path, user="user", item="item")
     with rows.engine:
         plan = plan_discovery(guarantee, ALL, "gaussian")
-        found = discover(tally_rows(rows), spending, plan, open_discovery(spending, plan))
+        found, _ = discover(tally_rows(rows), open_search(spending.open(), plan), plan)
     spending.settled()
     return found
 

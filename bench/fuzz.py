@@ -118,6 +118,8 @@ def arguments(rng: random.Random, _: Path) -> None:
         "progress", "table",
     ]  # fmt: skip
     odd = {name: rng.choice(ODD + HOSTILE) for name in rng.sample(names, rng.choice([1, 1, 2, 3]))}
+    if "rounds" in odd:
+        odd["mechanism"] = crowdgram.Adaptive(rounds=odd.pop("rounds"))
     checked(release(odd.pop("table", tiny()), **odd))
 
 

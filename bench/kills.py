@@ -24,7 +24,7 @@ from pathlib import Path
 
 from crowdgram import Ledger, recover
 from crowdgram.export.json_file import to_text
-from crowdgram.mechanisms import Request, plan_release
+from crowdgram.mechanisms import Laplace, Request
 from crowdgram.privacy import Entry, Guarantee, LaplaceEvent, laplace_scale
 from crowdgram.releases import budgets, pipeline
 from crowdgram.synth import Crowd
@@ -213,7 +213,7 @@ def _storm(_folder: Path, path: Path, sender: int, _stage: str | None) -> None:
     """Charges and settlements in a row, without a table: most kills fall into a commit."""
     found = Ledger.open(path)
     guarantee = Guarantee(PROMISE["epsilon"])
-    plan = plan_release("laplace", guarantee, Request("rows", 1, None, lambda _: None), 4)
+    plan = Laplace().plan(guarantee, Request("rows", 1, lambda _: None), 4)
     event = LaplaceEvent("counts by item", 1, laplace_scale(1, guarantee.epsilon), 4)
     for turn in range(40):
         number = found.charge(plan, guarantee, mechanism="laplace", weight="rows", label="storm")

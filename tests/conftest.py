@@ -1,4 +1,4 @@
-"""Shared fixtures: the engines that the conformance suite runs on."""
+"""Shared fixtures: the engines that the conformance suite runs on, and a watch on private rows."""
 
 from __future__ import annotations
 
@@ -95,3 +95,10 @@ def spark():
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def no_rows_read(monkeypatch):
+    """Fails the test if the table's rows are reached. A patch, because nothing that is asked says how rows are read."""
+    for reads in ("count_rows", "tally_rows"):
+        monkeypatch.setattr(f"crowdgram.tables.{reads}", lambda *_: pytest.fail("rows were read"))

@@ -59,7 +59,7 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
             "privacy/__init__.py": "from .noise import draw\n",
             "privacy/noise.py": "import secrets\nimport opendp.prelude as dp\nfrom ..errors import A\n",
             "privacy/ledger.py": "import dp_accounting\nfrom .. import theory\n",
-            "tables/source.py": "import ibis, duckdb, pyspark.sql, sqlglot\nfrom ..privacy import noise\n",
+            "tables/source.py": "import ibis, duckdb, pyspark.sql, sqlglot\nfrom ..privacy import Guarantee\n",
             "mechanisms/a.py": "import crowdgram.tables.source\nfrom crowdgram.mechanisms import b\n",
             "mechanisms/b.py": "from importlib import import_module\nimport_module('crowdgram.tables')\n",
             "paper.py": "from crowdgram import errors, mechanisms, privacy, tables\n",
@@ -69,7 +69,7 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
             "export.py": "from . import arrays, escaping, inference, results\n",
             "present.py": "from .export import e\n",
             "releases/__init__.py": "from ..paper import B\nfrom ..present import p\nself.random = 1\n",
-            "audit.py": "from .mechanisms import a\nfrom .theory.bounds import b\nfrom .synth import Crowd\n",
+            "audit.py": "from .privacy import noise\nfrom .synth import Crowd\nrun(sampler=noise)\n",
             "cli/__init__.py": "import typer\nfrom .. import audit\nfrom ..releases import R\nfrom .main import run\n",
             "cli/main.py": "",
         },
@@ -141,6 +141,10 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
         ("privacy/a.py", "import sqlglot", 1, "`sqlglot` belongs"),
         ("__init__.py", "import duckdb", 1, "`duckdb` belongs"),
         # Randomness.
+        # Noise is drawn through `Spending`, by the sampler that only an audit replaces.
+        ("mechanisms/a.py", "from ..privacy import noise", 1, "`privacy.noise` is for privacy and audit only"),
+        ("tables/a.py", "from ..privacy.noise import draw", 1, "draw through a phase of `Spending`"),
+        ("releases/a.py", "f(1)\nrun(1, sampler=x)", 2, "only an audit hands a sampler in"),
         ("privacy/ledger.py", "import opendp.prelude as dp", 1, "`opendp` belongs in privacy/noise.py only"),
         ("mechanisms/noise.py", "from opendp import x", 1, "`opendp` belongs"),
         ("tables/a.py", "import secrets", 1, "`secrets` belongs in privacy/noise.py only"),

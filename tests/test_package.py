@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
+import inspect
 import shutil
 import subprocess
 import sys
@@ -41,9 +43,23 @@ def test_a_release_does_not_load_what_it_does_not_need():
     assert "numpy" in imported_by(code)  # so the check above can see what is loaded
 
 
+def test_nobody_can_hand_in_noise():
+    """A sampler is given inside, by an audit or a test: nothing public takes one."""
+    public = [getattr(crowdgram, name) for name in crowdgram.__all__]
+    for call in filter(callable, public):
+        methods = [call, *(value for _, value in inspect.getmembers(call, callable) if not isinstance(value, type))]
+        for one in methods:
+            with contextlib.suppress(ValueError, TypeError):  # built in: no signature
+                assert not [name for name in inspect.signature(one).parameters if "sampler" in name]
+    with pytest.raises(TypeError, match="sampler"):
+        crowdgram.release([], user="u", item="i", epsilon=1.0, sampler=None)
+
+
 def test_all_is_complete_and_resolves():
     public = {
+        "Adaptive",
         "Adjacency",
+        "Auto",
         "CrowdgramError",
         "Database",
         "Difference",
@@ -52,6 +68,7 @@ def test_all_is_complete_and_resolves():
         "ItemEstimate",
         "Ledger",
         "Other",
+        "Paper",
         "Quantity",
         "Release",
         "__version__",

@@ -50,6 +50,8 @@ SIMULATION = {("synth",), SAMPLING}
 
 ENGINES = {"ibis", "duckdb", "pyspark", "sqlglot"}  # only under tables
 ENTROPY = {"opendp", "secrets"}  # only in privacy/noise.py
+NOISE = ("privacy", "noise")
+MAY_DRAW = {"privacy", "audit"}  # all others draw through a phase of `Spending`, which records it, and name no sampler
 FRONT = "__init__"  # crowdgram/__init__.py: may import anything of the package
 
 
@@ -94,12 +96,16 @@ def check(file: Path, root: Path) -> Iterator[str]:
         fault = inside(module, one.path[1:]) if ours else outside(parts, one.path)
         if ours and one.path[1:3] == SAMPLING and parts != MAY_SAMPLE:
             fault = fault or "`results.sampling` is for results/release.py only: it is no noise"
+        if ours and one.path[1:3] == NOISE and module not in MAY_DRAW:
+            fault = fault or "`privacy.noise` is for privacy and audit only: draw through a phase of `Spending`"
         if fault:
             found.add((one.line, fault))
     if parts not in SIMULATION:
         found.update(
             (line, "numpy.random belongs in synth.py and results/sampling.py only") for line in numpy_random(tree)
         )
+    if module not in MAY_DRAW:
+        found.update((line, "only an audit hands a sampler in") for line in sampler_given(tree))
     for line, fault in sorted(found):
         yield f"{shown(file)}:{line}: {fault}"
 
@@ -216,6 +222,13 @@ def numpy_random(tree: ast.AST) -> Iterator[int]:
             base = node.value
             if isinstance(base, ast.Name) and base.id in names:
                 yield node.lineno
+
+
+def sampler_given(tree: ast.AST) -> Iterator[int]:
+    """Lines that call something with an argument `sampler=`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and any(keyword.arg == "sampler" for keyword in node.keywords):
+            yield node.lineno
 
 
 def shown(path: Path) -> str:

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from . import theory as theory
     from .errors import CrowdgramError
     from .export import load
+    from .mechanisms import Adaptive, Auto
+    from .paper import Paper
     from .privacy import Adjacency, Guarantee, Ledger
     from .releases import recover, release
     from .results import Difference, GroupedRelease, ItemEstimate, Other, Quantity, Release
     from .tables import Database
 
 __all__ = [
+    "Adaptive",
     "Adjacency",
+    "Auto",
     "CrowdgramError",
     "Database",
     "Difference",
@@ -34,6 +38,7 @@ __all__ = [
     "ItemEstimate",
     "Ledger",
     "Other",
+    "Paper",
     "Quantity",
     "Release",
     "__version__",
@@ -46,7 +51,9 @@ __version__ = "0.1.0"
 
 _MODULES = {"errors", "paper", "synth", "theory"}
 _HOMES = {
+    "Adaptive": "mechanisms",
     "Adjacency": "privacy",
+    "Auto": "mechanisms",
     "CrowdgramError": "errors",
     "Database": "tables",
     "Difference": "results",
@@ -55,6 +62,7 @@ _HOMES = {
     "ItemEstimate": "results",
     "Ledger": "privacy",
     "Other": "results",
+    "Paper": "paper",
     "Quantity": "results",
     "Release": "results",
     "load": "export",

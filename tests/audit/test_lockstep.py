@@ -8,23 +8,23 @@ import numpy as np
 import pytest
 
 from crowdgram.audit.draws import Tilt
-from crowdgram.audit.lockstep import follow, intercepted
+from crowdgram.audit.lockstep import follow, on_counts
 from crowdgram.audit.pairs import Pair, opened, pairs_for
 from crowdgram.errors import PrivacyViolation
-from crowdgram.mechanisms import MECHANISMS, Estimate, Request
-from crowdgram.privacy import Adjacency, Guarantee, fresh_salt, noise
-from crowdgram.privacy import spending as spending_module
+from crowdgram.mechanisms import Estimate, Gaussian, Laplace, Request
+from crowdgram.privacy import Adjacency, Guarantee
 from crowdgram.tables import UNIT, l1_sum
 
 PURE = Guarantee(1.0)
 MIXED = Guarantee(1.0, 1e-6)
-REQUEST = Request(weight="users", max_rows_per_user=None, rounds=None, report=lambda _: None)
+REQUEST = Request(weight="users", max_rows_per_user=None, report=lambda _: None)
+LAPLACE, GAUSSIAN = on_counts(Laplace().run), on_counts(Gaussian().run)
 PAIR = Pair("two users or one", 2, {0: {0: 4}, 1: {1: 1}}, {1: {1: 1}})
 
 
 @pytest.fixture(scope="module")
 def tables():
-    with opened(PAIR) as both, intercepted():
+    with opened(PAIR) as both:
         yield both
 
 
@@ -38,12 +38,16 @@ def values(estimate_of):
     return mechanism
 
 
+def finish(spending):
+    return spending.open().looks().finish_purely()
+
+
 def test_the_loss_of_laplace_noise_is_exact(tables):
-    path = follow(MECHANISMS["laplace"], tables, PURE, REQUEST)
+    path = follow(LAPLACE, tables, PURE, REQUEST)
     assert [draw.kind for draw in path.draws] == ["laplace"]
     assert path.draws[0].scale == UNIT
     assert path.epsilon == 1.0  # one user of weight UNIT, on one item
-    losses = {follow(MECHANISMS["laplace"], tables, PURE, REQUEST).loss for _ in range(40)}
+    losses = {follow(LAPLACE, tables, PURE, REQUEST).loss for _ in range(40)}
     assert max(losses) == 1.0
     assert min(losses) >= -1.0
     assert -1.0 <= path.loss <= 1.0
@@ -51,13 +55,13 @@ def test_the_loss_of_laplace_noise_is_exact(tables):
 
 @pytest.mark.slow
 def test_the_loss_of_gaussian_noise_has_its_mean_and_the_weights_make_up_for_the_tilt(tables):
-    plain = [follow(MECHANISMS["gaussian"], tables, MIXED, REQUEST) for _ in range(60)]
+    plain = [follow(GAUSSIAN, tables, MIXED, REQUEST) for _ in range(60)]
     mu = math.sqrt(plain[0].squared_mu)
     assert mu == pytest.approx(UNIT / plain[0].draws[0].scale)
     # Losses are normal with mean mu^2/2 and deviation mu; 5.5 standard errors: false alarm below 1e-7.
     assert abs(np.mean([p.loss for p in plain]) - mu**2 / 2) < 5.5 * mu / math.sqrt(60)
     assert all(path.log_weight == 0 for path in plain)
-    tilted = [follow(MECHANISMS["gaussian"], tables, MIXED, REQUEST, Tilt(2.0)) for _ in range(60)]
+    tilted = [follow(GAUSSIAN, tables, MIXED, REQUEST, Tilt(2.0)) for _ in range(60)]
     assert abs(np.mean([p.loss for p in tilted]) - (mu**2 / 2 + 2 * mu**2)) < 5.5 * mu / math.sqrt(60)
     for path in tilted:  # log dP/dQ at the same y, from the loss alone: y = (loss + mu^2/2)/mu about x'
         z = (path.loss + mu**2 / 2) / mu - mu
@@ -68,7 +72,7 @@ def test_both_runs_get_the_same_salt(tables):
     seen = []
 
     def mechanism(counts, spending, request):
-        seen.append(fresh_salt())
+        seen.append(spending.open().salt())
         return values(lambda _: [0.0])(counts, spending, request)
 
     assert follow(mechanism, tables, PURE, REQUEST).parted is None
@@ -79,18 +83,20 @@ def test_both_runs_get_the_same_salt(tables):
 
 def test_what_differs_for_the_same_outcomes_is_seen(tables):
     def scale_by_table(counts, spending, request):
-        spending.laplace("x", np.zeros(1, dtype=np.int64), bound=1, epsilon=0.1 + 1e-9 * int(l1_sum(counts, 1)[0] > 0))
+        finish(spending).laplace(
+            "x", np.zeros(1, dtype=np.int64), bound=1, epsilon=0.1 + 1e-9 * int(l1_sum(counts, 1)[0] > 0)
+        )
 
     def size_by_table(counts, spending, request):
-        spending.laplace("x", np.zeros(1 + int(l1_sum(counts, 1)[0] > 0), dtype=np.int64), bound=1, epsilon=0.1)
+        finish(spending).laplace("x", np.zeros(1 + int(l1_sum(counts, 1)[0] > 0), dtype=np.int64), bound=1, epsilon=0.1)
 
     def number_by_table(counts, spending, request):
         if l1_sum(counts, 1)[0] > 0:
-            spending.laplace("x", np.zeros(1, dtype=np.int64), bound=1, epsilon=0.1)
+            finish(spending).laplace("x", np.zeros(1, dtype=np.int64), bound=1, epsilon=0.1)
 
     def purpose_by_table(counts, spending, request):
         name = "many" if l1_sum(counts, 1)[0] > 0 else "few"
-        spending.laplace(name, np.zeros(1, dtype=np.int64), bound=1, epsilon=0.1)
+        finish(spending).laplace(name, np.zeros(1, dtype=np.int64), bound=1, epsilon=0.1)
         return values(lambda _: [0.0])(counts, spending, request)
 
     def fails_by_table(counts, spending, request):
@@ -115,7 +121,7 @@ def test_what_differs_for_the_same_outcomes_is_seen(tables):
 
 def test_a_failure_of_both_runs_is_the_callers(tables):
     def overspends(counts, spending, request):
-        spending.laplace("x", np.zeros(1, dtype=np.int64), bound=1, epsilon=2.0)
+        finish(spending).laplace("x", np.zeros(1, dtype=np.int64), bound=1, epsilon=2.0)
 
     def stumbles(counts, spending, request):
         raise KeyError("bug")
@@ -124,18 +130,6 @@ def test_a_failure_of_both_runs_is_the_callers(tables):
         follow(overspends, tables, PURE, REQUEST)
     with pytest.raises(KeyError):
         follow(stumbles, tables, PURE, REQUEST)
-
-
-def test_the_sampler_is_put_back_and_other_threads_keep_it():
-    before = spending_module.noise, noise.secrets
-    with intercepted():
-        assert spending_module.noise is not before[0]
-        assert len(spending_module.noise.add_discrete_laplace([5], 2.0)) == 1  # this thread draws as always
-        assert len(fresh_salt()) == 32
-    assert (spending_module.noise, noise.secrets) == before
-    with pytest.raises(ZeroDivisionError), intercepted():
-        raise ZeroDivisionError
-    assert (spending_module.noise, noise.secrets) == before
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))

@@ -63,16 +63,6 @@ def script(*arguments, **environment):
     )
 
 
-@pytest.fixture
-def no_rows_read(monkeypatch):
-    """Fails the test if the table's rows are reached."""
-
-    def reached(*arguments):
-        pytest.fail("rows were read")
-
-    monkeypatch.setattr("crowdgram.tables.count_rows", reached)
-
-
 # --- release
 
 
@@ -408,7 +398,7 @@ def test_rows_that_cannot_be_read_are_a_failure(folder, monkeypatch):
     def fail(*_):
         raise RuntimeError(SECRET)
 
-    monkeypatch.setattr(engine.DuckEngine, "_create", fail)
+    monkeypatch.setattr(engine.DuckEngine, "_create", fail)  # an engine that fails in the middle of its work
     result = release()
     assert result.exit_code == 1
     assert "counting rows" in result.stderr
@@ -421,7 +411,7 @@ def test_an_unforeseen_error_shows_not_even_its_kind(folder, monkeypatch, error)
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr("crowdgram.tables.count_rows", fail)
+    monkeypatch.setattr("crowdgram.tables.count_rows", fail)  # stands for a bug of ours
     result = release()
     assert result.exit_code == 1
     assert "unexpected error" in result.stderr
@@ -434,7 +424,7 @@ def test_a_promise_that_does_not_hold_is_a_failure(folder, monkeypatch):
     def fail(*arguments):
         raise PrivacyViolation("the events exceed the promise")
 
-    monkeypatch.setattr("crowdgram.privacy.Spending.settled", fail)
+    monkeypatch.setattr("crowdgram.privacy.Spending.settled", fail)  # no mechanism of ours overspends
     result = release()
     assert result.exit_code == 1
     assert "exceed the promise" in result.stderr

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from crowdgram.mechanisms import MECHANISMS, Estimate, Request
+from crowdgram.mechanisms import Estimate, Request
 from crowdgram.privacy import Adjacency, Guarantee, Spending, check
+from crowdgram.releases.registry import make_mechanism
 from crowdgram.synth import Crowd
 from crowdgram.tables import count_rows, open_rows, read_domain
 
@@ -64,8 +65,8 @@ def run(
     rounds=None,
 ):
     spending = Spending(Guarantee(epsilon, delta, Adjacency.parse(adjacency)))
-    request = Request(weight, max_rows_per_user, rounds, lambda _: None)
-    estimate = MECHANISMS[mechanism](counts, spending, request)
+    request = Request(weight, max_rows_per_user, lambda _: None)
+    estimate = make_mechanism(mechanism, rounds=rounds).run(counts, spending.open(), request)
     spending.settled()
     return Made(estimate, spending)
 

@@ -66,7 +66,7 @@ def test_rounds_spend_all_that_the_reserve_leaves(mechanism, weight, adjacency, 
     assert_valid(made, 40)
     assert epsilon_spent(made.events, 1e-6) <= epsilon
     if any(isinstance(event, GaussianEvent) for event in made.events):
-        whole = epsilon_spent(made.spending._committed(), 1e-6)
+        whole = epsilon_spent(made.spending._phase._committed(), 1e-6)
         assert whole <= epsilon
         assert whole == pytest.approx(epsilon, rel=1e-6)
     else:

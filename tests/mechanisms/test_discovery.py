@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import product
 from statistics import NormalDist
 
@@ -11,20 +12,36 @@ import pyarrow as pa
 import pytest
 
 from crowdgram.errors import InvalidArgument
-from crowdgram.mechanisms import discovery, open_discovery, plan_discovery, rehearse
-from crowdgram.mechanisms.discovery import ROUNDS, _added, _gains, _thresholds, discover, users_needed
-from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, Spending, ThresholdEvent, noise
-from crowdgram.tables import GAIN, UNIT, open_rows, tally_rows
+from crowdgram.mechanisms import open_search, plan_discovery, rehearse
+from crowdgram.mechanisms.discovery import (
+    MOST_ITEMS,
+    ROUNDS,
+    _added,
+    _gains,
+    chances_of,
+    discover,
+    round_sigma,
+    search_sets,
+    thresholds_for,
+    users_needed,
+)
+from crowdgram.privacy import OPENDP, Adjacency, GaussianEvent, Guarantee, Spending, ThresholdEvent
+from crowdgram.privacy.threshold import lone_threshold
+from crowdgram.tables import GAIN, UNIT, item_sets, largest_part, open_rows, tally_rows
+
+from ..samplers import Scripted, gaussian_for
+
+GUARANTEE = Guarantee(1.0, 1e-6)
 
 
-def found(pairs, guarantee=Guarantee(1.0, 1e-6), share=0.5, finish="gaussian"):  # noqa: B008
+def found(pairs, guarantee=GUARANTEE, share=0.5, sampler=OPENDP, find=discover):
     users, items = zip(*pairs, strict=True) if pairs else ((), ())
     table = pa.table({"u": pa.array(users, pa.int64()), "i": pa.array(items, pa.int64())})
     rows = open_rows(table, user="u", item="i")
-    spending = Spending(guarantee)
+    spending = Spending(guarantee, sampler)
     with rows.engine:
-        plan = plan_discovery(guarantee, share, finish)
-        items = discover(tally_rows(rows), spending, plan, open_discovery(spending, plan))
+        plan = plan_discovery(guarantee, share, "gaussian")
+        items, _ = find(tally_rows(rows), open_search(spending.open(), plan), plan)
     spending.settled()
     return items, spending.events
 
@@ -57,14 +74,14 @@ def test_items_are_in_the_order_of_their_values_whatever_the_rows():
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize("most", [1, 6])
-def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, most, monkeypatch):
+def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, most):
     """6,000 users, each alone with `most` items: the share of them who are seen is at most the threshold's delta (its
     half under replace), but for six standard errors: false alarms below 1e-9.
     """
-    monkeypatch.setattr(discovery, "MOST_ITEMS", most)
     guarantee = Guarantee(1.0, 0.6, adjacency)
     users = 6000 // most
-    items, events = found([(i // most, i) for i in range(users * most)], guarantee)
+    pairs = [(i // most, i) for i in range(users * most)]
+    items, events = found(pairs, guarantee, find=partial(discover, most_items=most))
     threshold = next(event for event in events if isinstance(event, ThresholdEvent))
     chance = threshold.delta * (0.5 if adjacency is Adjacency.REPLACE else 1.0)
     seen = len({item // most for item in items}) / users
@@ -76,36 +93,37 @@ def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, most, monkeypatch)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["a deviation lower", "the whole chance in each round"])
-def test_the_check_above_notices_thresholds_that_are_too_low(broken, monkeypatch):
-    monkeypatch.setattr(discovery, "MOST_ITEMS", 1)
-    right = discovery.lone_threshold
-
-    def low(tops, rounds, sigma, delta):
+def test_the_check_above_notices_thresholds_that_are_too_low(broken):
+    def low(rows, search, plan):
+        sigma = round_sigma(search, plan)
         if broken == "a deviation lower":
-            return int(right(tops, rounds, sigma, delta) - math.sqrt(rounds) * sigma)
-        return right(tops, rounds, sigma, 0.15)
+            right = thresholds_for(sigma, search.chance, 1)
+            thresholds = [int(one - math.sqrt(rounds) * sigma) for rounds, one in enumerate(right, start=1)]
+        else:
+            thresholds = [lone_threshold([largest_part(1)], rounds, sigma, 0.15) for rounds in range(1, ROUNDS + 1)]
+        return search_sets(item_sets(rows, search.salt(), 1), search, plan, thresholds)
 
-    monkeypatch.setattr(discovery, "lone_threshold", low)
-    items, _ = found([(i, i) for i in range(6000)], Guarantee(1.0, 0.6))
+    items, _ = found([(i, i) for i in range(6000)], Guarantee(1.0, 0.6), find=low)
     assert len(items) / 6000 > 0.15 + 6 * math.sqrt(0.15 * 0.85 / 6000)
 
 
 @pytest.mark.parametrize("chance", [0.02, 2.5e-7, 1e-50])
-def test_rounds_share_the_chance_of_the_threshold(chance, monkeypatch):
+def test_rounds_share_the_chance_of_the_threshold(chance):
     """Their parts sum to it, up to the rounding that the threshold's own millionth of delta allows for."""
-    parts, right = [], discovery.lone_threshold
-    monkeypatch.setattr(discovery, "lone_threshold", lambda *asked: parts.append(asked[-1]) or right(*asked))
-    guarantee = Guarantee(1.0, 1e-6)
-    _thresholds(Spending(guarantee), plan_discovery(guarantee, 0.3, "gaussian"), chance)
+    parts = chances_of(chance)
     assert len(parts) == ROUNDS
     assert chance * 0.999 < math.fsum(parts) < chance * (1 + 1e-9)
+    tops = [largest_part(size) for size in range(1, MOST_ITEMS + 1)]
+    expected = [lone_threshold(tops, rounds, 1e6, part) for rounds, part in enumerate(parts, start=1)]
+    assert thresholds_for(1e6, chance) == expected
 
 
 def test_the_least_delta_serves_every_round():
     for delta in (1e-56, 5.7e-58):
-        plan = plan_discovery(Guarantee(1.0, delta, Adjacency.REPLACE), None, "gaussian")
-        rehearse(spending := Spending(Guarantee(1.0, delta, Adjacency.REPLACE)), plan)
-        assert users_needed(spending, plan, plan.threshold_delta / 2) > 0
+        guarantee = Guarantee(1.0, delta, Adjacency.REPLACE)
+        plan = plan_discovery(guarantee, None, "gaussian")
+        rehearse(Spending(guarantee).open(), plan)
+        assert users_needed(open_search(Spending(guarantee).open(), plan), plan) > 0
     with pytest.raises(InvalidArgument, match="too small"):
         plan_discovery(Guarantee(1.0, 5.5e-58), None, "gaussian")
 
@@ -113,15 +131,15 @@ def test_the_least_delta_serves_every_round():
 # --- items that many have
 
 
-def test_what_is_found_is_not_lost_to_later_noise(monkeypatch):
+def test_what_is_found_is_not_lost_to_later_noise():
     """Noise of the first round is 0, and that of all others takes off ten thousand deviations."""
     rounds = iter(range(ROUNDS))
 
     def sinking(sums, sigma):
         return np.asarray(sums) - (0 if next(rounds) == 0 else int(10_000 * sigma))
 
-    monkeypatch.setattr(noise, "add_discrete_gaussian", sinking)
-    items, _ = found([(user, item) for user in range(1500) for item in range(10)] + [(0, 99)], share=0.3)
+    pairs = [(user, item) for user in range(1500) for item in range(10)] + [(0, 99)]
+    items, _ = found(pairs, share=0.3, sampler=Scripted(gaussian_by=sinking))
     assert items == list(range(10))
 
 
@@ -131,14 +149,13 @@ def test_no_item_of_many_users_is_lost():
     2%. By the bound of docs/proofs/discovery.md, one of them is lost with a chance of 1e-9.
     """
     guarantee = Guarantee(5.0, 1e-6)
-    plan, spending = plan_discovery(guarantee, 0.999, "gaussian"), Spending(guarantee)
-    needed = users_needed(spending, plan, open_discovery(spending, plan))
+    plan = plan_discovery(guarantee, 0.999, "gaussian")
+    needed = users_needed(open_search(Spending(guarantee).open(), plan), plan)
     sizes = np.repeat([math.ceil(times * needed) for times in (6, 8, 10, 12)], 10_000)
     items = np.repeat(np.arange(len(sizes)), sizes)
     rows = open_rows(pa.table({"u": np.arange(len(items)), "i": items}), user="u", item="i")
-    spending = Spending(guarantee)
     with rows.engine:
-        seen = discover(tally_rows(rows), spending, plan, open_discovery(spending, plan))
+        seen, _ = discover(tally_rows(rows), open_search(Spending(guarantee).open(), plan), plan)
     assert seen == list(range(len(sizes)))
 
 
@@ -148,32 +165,31 @@ def test_no_item_of_many_users_is_lost():
 def test_ten_times_the_threshold_is_found_in_the_first_round(epsilon, delta, adjacency):
     """But for a chance of 1e-20: what an item has of the noise of one round to spare."""
     guarantee = Guarantee(epsilon, delta, adjacency)
-    plan, spending = plan_discovery(guarantee, 0.3, "gaussian"), Spending(guarantee)
-    sigma, thresholds = _thresholds(spending, plan, open_discovery(spending, plan))
+    plan = plan_discovery(guarantee, 0.3, "gaussian")
+    search = open_search(Spending(guarantee).open(), plan)
+    sigma = round_sigma(search, plan)
+    thresholds = thresholds_for(sigma, search.chance)
     assert NormalDist().cdf((thresholds[0] - 10 * thresholds[-1] / ROUNDS) / sigma) < 1e-20
 
 
-def pass_rates(users, guarantee, share):
+def pass_rates(users, guarantee, share, sampler):
     """How often an item of `users` users, who have no other, passes: 3,000 such items, each a trial of its own."""
     pairs = [(item * 1000 + user, item) for item in range(3000) for user in range(users)]
-    return len(found(pairs, guarantee, share)[0]) / 3000
+    return len(found(pairs, guarantee, share, sampler, partial(discover, most_items=1))[0]) / 3000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True])
-def test_neighbours_look_alike(broken, monkeypatch):
+def test_neighbours_look_alike(broken):
     """One user more moves the chance that an item passes from Phi(x) to at most Phi(x + mu).
 
     mu = 1.01 here; the two rates are known to 0.03 each in x, so six standard errors allow 0.25 more.
     """
-    if broken:
-        draw = noise.add_discrete_gaussian
-        monkeypatch.setattr(noise, "add_discrete_gaussian", lambda sums, sigma: draw(sums, sigma / 2))
-    monkeypatch.setattr(discovery, "MOST_ITEMS", 1)
+    sampler = Scripted(gaussian_by=gaussian_for(1 / 2)) if broken else OPENDP
     guarantee = Guarantee(5.0, 1e-6)
     mu = plan_discovery(guarantee, 0.999, "gaussian").mu
     users = 5 if broken else 6  # where both rates are far from 0 and 1
-    few, many = pass_rates(users, guarantee, 0.999), pass_rates(users + 1, guarantee, 0.999)
+    few, many = (pass_rates(n, guarantee, 0.999, sampler) for n in (users, users + 1))
     assert 0.005 < few < many < 0.98
     moved = NormalDist().inv_cdf(many) - NormalDist().inv_cdf(few)
     assert (moved <= mu + 0.25) is not broken
@@ -183,8 +199,7 @@ def test_events_tell_nothing_of_the_table():
     tables = [[], [(1, 1)], [(user, item) for user in range(300) for item in range(30)]]
     events = [found(pairs)[1] for pairs in tables]
     assert events[0] == events[1] == events[2]
-    trial = Spending(Guarantee(1.0, 1e-6))
-    rehearse(trial, plan_discovery(Guarantee(1.0, 1e-6), 0.5, "gaussian"))
+    trial = rehearse(Spending(GUARANTEE).open(), plan_discovery(GUARANTEE, 0.5, "gaussian"))
     assert trial.events == events[0]
     assert [type(event) for event in events[0]] == [ThresholdEvent, *[GaussianEvent] * ROUNDS]
 
@@ -197,12 +212,12 @@ def test_a_plan_spends_its_share(finish, adjacency, share):
     guarantee = Guarantee(1.0, 1e-6, adjacency)
     plan = plan_discovery(guarantee, share, finish)
     spending = Spending(guarantee)
-    rehearse(spending, plan)
+    trial = rehearse(spending.open(), plan)
     spending.settled()
     spent = sum((event.sensitivity / event.sigma) ** 2 for event in spending.events[1:])
     assert spent == pytest.approx(plan.mu**2, rel=1e-6)
     if finish == "gaussian":
-        left = spending.remaining_mu(10)
+        left = trial.looks().remaining_mu(10)
         assert plan.mu**2 == pytest.approx(share * (left**2 + plan.mu**2), rel=1e-6)
     assert plan.threshold_delta + plan.pure_delta <= guarantee.delta
 

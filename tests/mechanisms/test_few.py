@@ -10,17 +10,19 @@ import pyarrow as pa
 import pytest
 
 import crowdgram
-from crowdgram.mechanisms import few as few_module
-from crowdgram.mechanisms import find_items, open_discovery, plan_opening, plan_release
-from crowdgram.mechanisms.discovery import ROUNDS
+from crowdgram.mechanisms import FoundByHistogram, find_items, open_search
+from crowdgram.mechanisms.discovery import ROUNDS, look_reserves
 from crowdgram.mechanisms.few import FURTHEST, Look, find_few, look_at_sizes, weigh_rows
 from crowdgram.mechanisms.looks import Rows as RowsSeen
 from crowdgram.mechanisms.request import Request
 from crowdgram.mechanisms.user_sizes import Bins
-from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent, noise
+from crowdgram.privacy import OPENDP, Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent
+from crowdgram.releases.registry import as_mechanism
 from crowdgram.tables import UNIT, holdings, open_rows, tally_rows
 
-USERS = Request("users", None, None, lambda _: None)
+from ..samplers import Scripted, exact, laplace_for
+
+USERS = Request("users", None, lambda _: None)
 ROWS = replace(USERS, weight="rows")
 GUARANTEE = Guarantee(1.0, 1e-6)
 ONE_ITEM = Look(users=10_000.0, root=1.0)
@@ -36,18 +38,17 @@ def crowd(users, items_each, times=1, kinds=40):
     return [(user, (user + 7 * j) % kinds) for user in range(users) for j in range(items_each) for _ in range(times)]
 
 
-@pytest.fixture
-def no_noise(monkeypatch):
-    monkeypatch.setattr(noise, "add_discrete_laplace", lambda sums, _: np.asarray(sums))
+def looking(sampler=OPENDP):
+    return Spending(GUARANTEE, sampler).open().looks(look_reserves(GUARANTEE))
 
 
 # --- the look
 
 
 @pytest.mark.parametrize("items", [1, 3, FURTHEST, 30])
-def test_the_look_sees_the_mean_root(items, no_noise):
+def test_the_look_sees_the_mean_root(items):
     rows = tallied(crowd(900, items) + [(10_000 + user, 1) for user in range(300)])
-    spending = Spending(GUARANTEE)
+    spending = looking(Scripted(laplace_by=exact))
     with rows.engine:
         seen = look_at_sizes(holdings(rows), spending)
     assert seen.users == pytest.approx(1200, rel=1e-6)
@@ -57,7 +58,7 @@ def test_the_look_sees_the_mean_root(items, no_noise):
 
 def test_a_second_look_is_for_small_crowds_and_tiny_ones_are_not_seen():
     for users, looks in ((20_000, 1), (600, 2), (3, 2)):
-        rows, spending = tallied(crowd(users, 1)), Spending(GUARANTEE)
+        rows, spending = tallied(crowd(users, 1)), looking()
         with rows.engine:
             seen = look_at_sizes(holdings(rows), spending)
         assert len(spending.events) == looks
@@ -66,16 +67,15 @@ def test_a_second_look_is_for_small_crowds_and_tiny_ones_are_not_seen():
         assert seen is not None or users < 3000
 
 
-def test_every_user_adds_as_much_to_a_look(no_noise):
+def test_every_user_adds_as_much_to_a_look():
     """Two numbers that sum to UNIT, whatever a user has: the sensitivity, by all sizes there are."""
     sums = []
+    sampler = Scripted(laplace_by=lambda values, _: sums.append(values.tolist()) or np.asarray(values))
     for items in (1, 2, 5, FURTHEST - 1, FURTHEST, FURTHEST + 9):
-        rows, spending = tallied([(1, item) for item in range(items)]), Spending(GUARANTEE)
-        drawn = []
-        with rows.engine, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(noise, "add_discrete_laplace", lambda s, _, to=drawn: to.append(s.tolist()) or np.asarray(s))
-            look_at_sizes(holdings(rows), spending)
-        sums += drawn
+        rows = tallied([(1, item) for item in range(items)])
+        with rows.engine:
+            look_at_sizes(holdings(rows), looking(sampler))
+    assert len(sums) == 12
     assert all(sum(pair) == UNIT and min(pair) >= 0 for pair in sums)
 
 
@@ -83,10 +83,10 @@ def test_every_user_adds_as_much_to_a_look(no_noise):
 
 
 def chosen(pairs, request=USERS, mechanism="auto", guarantee=GUARANTEE, whole=True):
-    way, plan = plan_opening(guarantee, mechanism, None)
+    way, plan = as_mechanism(mechanism).search(guarantee, None)
     rows, spending = tallied(pairs), Spending(guarantee)
     with rows.engine:
-        found = find_items(rows, spending, plan, way, request, whole=whole)
+        found = find_items(rows, spending.open(), plan, way, request, whole=whole)
     spending.settled()
     return found, spending
 
@@ -98,11 +98,11 @@ def test_users_with_one_item_get_a_histogram_and_users_with_many_get_rounds(adja
     guarantee = Guarantee(1.0, 1e-6, adjacency)
     for mechanism in ("auto", "laplace"):
         one, spending = chosen(crowd(30_000, 1), mechanism=mechanism, guarantee=guarantee)
-        assert one.few is not None
+        assert isinstance(one, FoundByHistogram)
         assert one.items == list(range(40))  # 750 users each; 17 are needed, or 35
         assert not any(isinstance(event, GaussianEvent) for event in spending.events)
         many, spending = chosen(crowd(6000, 14), mechanism=mechanism, guarantee=guarantee)
-        assert many.few is None
+        assert not isinstance(many, FoundByHistogram)
         assert sum(isinstance(event, GaussianEvent) for event in spending.events) == ROUNDS
 
 
@@ -110,10 +110,10 @@ def test_users_with_one_item_get_a_histogram_and_users_with_many_get_rounds(adja
 def test_rows_that_differ_much_get_rounds_and_are_looked_at_once():
     heavy = [(user, user % 40) for user in range(9000) for _ in range(2 ** (user % 9))]
     found, spending = chosen(heavy, ROWS)
-    assert found.few is None
+    assert not isinstance(found, FoundByHistogram)
     assert found.seen_rows is not None
     alike, _ = chosen(crowd(6000, 1, times=30), ROWS)
-    assert alike.few is not None
+    assert isinstance(alike, FoundByHistogram)
     purposes = [event.purpose for event in spending.events]
     assert len(set(purposes)) == len(purposes)
     made = crowdgram.release(
@@ -129,7 +129,7 @@ def test_rows_that_differ_much_get_rounds_and_are_looked_at_once():
 )
 def test_where_one_histogram_cannot_serve_there_is_no_look(request_, mechanism, whole):
     found, spending = chosen(crowd(3000, 1), request_, mechanism, whole=whole)
-    assert found.few is None
+    assert not isinstance(found, FoundByHistogram)
     assert not any(event.purpose.startswith("items of users") for event in spending.events)
 
 
@@ -155,27 +155,27 @@ def test_a_row_cap_lets_users_count_as_their_rows_do():
 # --- the histogram
 
 
-def histogram(pairs, look=ONE_ITEM, guarantee=GUARANTEE, part=0.25):
-    rows, spending = tallied(pairs), Spending(guarantee)
+def histogram(pairs, look=ONE_ITEM, guarantee=GUARANTEE, sampler=OPENDP, raised=1.0):
+    """raised: what the chance that the threshold may fail with is multiplied by."""
+    rows = tallied(pairs)
     with rows.engine:
-        chance = spending.threshold("threshold for items", delta=part * guarantee.delta)
-        return find_few(rows, spending, look, None, chance), spending
+        search = Spending(guarantee, sampler).open().search("threshold for items", delta=0.25 * guarantee.delta)
+        search.chance *= raised
+        return find_few(rows, search, look, None)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize(("items", "broken"), [(1, False), (2, False), (9, False), (1, True)])
-def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, items, broken, monkeypatch):
+def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, items, broken):
     """6,000 users, each alone with their items: the share of them who are seen, but for six standard errors (false
     alarms below 1e-9). Of nine items of a user only four are held: the others must not pass at all. A threshold that is
-    lower by the noise's scale is noticed.
+    lower by the noise's scale, which is one for e times the chance, is noticed.
     """
-    if broken:
-        right = few_module.lone_laplace_threshold
-        monkeypatch.setattr(few_module, "lone_laplace_threshold", lambda m, n, s, d: int(right(m, n, s, d) - s))
-    guarantee = Guarantee(1.0, 0.8, adjacency)
+    guarantee = Guarantee(1.0, 0.6 if broken else 0.8, adjacency)
     users, look = 6000, Look(10_000.0, 1.0 if items <= 2 else 1.5)
-    found, spending = histogram([(i // items, i) for i in range(users * items)], look, guarantee)
+    pairs = [(i // items, i) for i in range(users * items)]
+    found, spending = histogram(pairs, look, guarantee, raised=math.e if broken else 1.0)
     chance = spending.events[0].delta * (0.5 if adjacency is Adjacency.REPLACE else 1.0)
     seen = len({item // items for item in found.items}) / users
     allowed = chance + 6 * math.sqrt(chance * (1 - chance) / users)
@@ -187,18 +187,16 @@ def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, items, broken, mon
 
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True])
-def test_neighbours_look_alike(broken, monkeypatch):
+def test_neighbours_look_alike(broken):
     """One user more raises the chance that an item passes by at most a factor e^epsilon, and lowers that of failing.
 
     4,000 items, each a trial of its own: the rates are 0.12 and 0.32, and 6 standard errors of their logs below 0.3.
     """
-    if broken:
-        draw = noise.add_discrete_laplace
-        monkeypatch.setattr(noise, "add_discrete_laplace", lambda sums, scale: draw(sums, scale / 3))
+    sampler = Scripted(laplace_by=laplace_for(1 / 3)) if broken else OPENDP
     guarantee, rates = Guarantee(1.0, 0.04), []
     for users in (4, 5):
         pairs = [(item * 100 + user, item) for item in range(4000) for user in range(users)]
-        rates.append(len(histogram(pairs, guarantee=guarantee)[0].items) / 4000)
+        rates.append(len(histogram(pairs, guarantee=guarantee, sampler=sampler)[0].items) / 4000)
     few, many = rates
     assert 0.001 < few < many < 0.95
     alike = math.log(many / few) <= 1.0 + 0.5 and math.log((1 - few) / (1 - many)) <= 1.0 + 0.5
@@ -229,7 +227,7 @@ def test_what_is_drawn_lies_within_the_plan():
             if made.parameters.get("branch") != "histogram":  # noise may say so, by rows; rarely
                 assert request is ROWS
                 continue
-            cost = plan_release(mechanism, GUARANTEE, request, None).settled(made.events, GUARANTEE)
+            cost = as_mechanism(mechanism).plan(GUARANTEE, request, None).settled(made.events, GUARANTEE)
             assert cost.pure <= 1.0
             assert cost.mu_squared == 0
             assert cost.outright == 0.25e-6
@@ -297,5 +295,5 @@ def test_groups_are_found_and_measured_by_one_histogram():
 def test_a_threshold_is_recorded_before_all_looks():
     _, spending = chosen(crowd(3000, 1), ROWS)
     assert isinstance(spending.events[0], ThresholdEvent)
-    plan = plan_opening(GUARANTEE, "auto", None)[1]
-    assert open_discovery(Spending(GUARANTEE), plan) == plan.threshold_delta
+    plan = as_mechanism("auto").search(GUARANTEE, None)[1]
+    assert open_search(Spending(GUARANTEE).open(), plan).chance == plan.threshold_delta

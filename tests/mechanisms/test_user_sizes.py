@@ -7,10 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from crowdgram.mechanisms.looks import EDGES, HISTOGRAM_UNIT, SECOND, Rows, look_at_rows, reserve_rows
+from crowdgram.mechanisms.looks import EDGES, HISTOGRAM_UNIT, SECOND, Rows, look_at_rows, row_reserves
 from crowdgram.mechanisms.row_bound import best_bound, bias_of, share_above
 from crowdgram.mechanisms.user_sizes import Bins, read
-from crowdgram.privacy import Guarantee, Spending, noise
+from crowdgram.privacy import Guarantee, Spending
+
+from ..samplers import Scripted
 
 ALL = np.array(EDGES, dtype=np.float64)
 WIDE = np.append(ALL[:26], ALL[27::2])  # half an octave each from the 27th on
@@ -104,13 +106,12 @@ def test_the_second_look_is_larger_where_items_are_few(items, part):
     assert SECOND.most(items) == pytest.approx(part, rel=0.01)
 
 
-def test_the_second_look_has_wide_bins_beyond_the_crowd_and_counts_every_user_once(monkeypatch):
+def test_the_second_look_has_wide_bins_beyond_the_crowd_and_counts_every_user_once():
     drawn = []
-    monkeypatch.setattr(noise, "add_discrete_laplace", lambda s, _: drawn.append(s.tolist()) or np.asarray(s))
+    sampler = Scripted(laplace_by=lambda sums, _: drawn.append(sums.tolist()) or np.asarray(sums))
     histogram = np.array([1000 if 4 <= edge <= 60 else 0 for edge in EDGES])
-    spending = Spending(Guarantee(1.0, 1e-6))
-    reserve_rows(spending, 6)
-    rows = look_at_rows(histogram, spending, 6)
+    guarantee = Guarantee(1.0, 1e-6)
+    rows = look_at_rows(histogram, Spending(guarantee, sampler).open().looks(row_reserves(guarantee, 6)), 6)
     assert len(drawn) == 2
     assert [sum(each) for each in drawn] == [int(histogram.sum()) * HISTOGRAM_UNIT] * 2
     assert len(drawn[0]) == len(EDGES)

@@ -33,7 +33,7 @@ def one_symbol(m, p, users, seed):
 
 
 def budget(epsilon=1.0, delta=0.0):
-    return Spending(Guarantee(epsilon, delta, Adjacency.REPLACE))
+    return Spending(Guarantee(epsilon, delta, Adjacency.REPLACE)).open().start().finish()
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 20, 100, 1000])
@@ -116,7 +116,7 @@ def test_small_binom_is_capped_and_says_its_noise():
     tallies = sampled(p, 50, 4000, seed=2)
     errors, event = [], None
     for _ in range(20):
-        spending = Spending(Guarantee(1.0, 1e-6))
+        spending = Spending(Guarantee(1.0, 1e-6)).open().start().finish()
         found = small_binom(tallies, spending, users=4000, changed=50, mu=0.2)
         event = found.event
         small = p < 1 / 50
@@ -130,7 +130,7 @@ def test_small_binom_is_capped_and_says_its_noise():
 
 def test_small_binom_spends_what_it_says():
     tallies = sampled(zipf(30), 10, 200, seed=1)
-    spending = Spending(Guarantee(1.0, 1e-6, Adjacency.REPLACE))
+    spending = Spending(Guarantee(1.0, 1e-6, Adjacency.REPLACE)).open().start().finish()
     event = small_binom(tallies, spending, users=200, changed=20, epsilon=0.01).event
     assert event == SparseLaplaceEvent("users who have each item", 1024, 102400.0, 30, 20)
     for bad in ({"epsilon": 0.01, "changed": 9}, {"changed": 20}):

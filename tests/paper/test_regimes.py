@@ -11,6 +11,7 @@ from crowdgram.paper.regimes import dense, learn, sparse
 from crowdgram.paper.selection import changed_symbols
 from crowdgram.paper.variable import doubling_edges, learn_variable, rows_median, rows_quantile
 from crowdgram.privacy import (
+    OPENDP,
     Adjacency,
     GaussianEvent,
     Guarantee,
@@ -23,14 +24,19 @@ from crowdgram.privacy import (
 from crowdgram.synth import Crowd
 
 from ..mechanisms.crowds import counted
+from ..samplers import Scripted
 from .crowds import sampled, zipf
 
 ADJACENCIES = [Adjacency.ADD_REMOVE, Adjacency.REPLACE]
 DENSE, SPARSE = (10, 60), (60, 10)  # items, rows
 
 
+def start(adjacency=Adjacency.REPLACE, sampler=OPENDP):
+    return Spending(Guarantee(1.0, 1e-6, adjacency), sampler).open().start()
+
+
 def budget(adjacency=Adjacency.REPLACE, epsilon=1.0, delta=1e-6):
-    return Spending(Guarantee(epsilon, delta, adjacency))
+    return Spending(Guarantee(epsilon, delta, adjacency)).open().start().finish()
 
 
 @pytest.mark.slow
@@ -43,7 +49,7 @@ def test_every_algorithm_spends_what_it_has_and_no_more(items, rows, adjacency, 
     assert learned.regime == ("dense" if items <= rows else "sparse")
     assert learned.alpha == 0.5
     assert np.all((learned.probabilities >= 0) & (learned.probabilities <= 1))
-    assert spending.settled() == spending.guarantee
+    check(spending.events, spending.guarantee)
     selection = spending.events[0]
     assert isinstance(selection, SelectionEvent)
     few = changed_symbols(items, rows, adjacency)
@@ -133,9 +139,9 @@ CROWD = Crowd(users=4000, rows=20, items=8, tail=0.7, seed=5)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_the_median_of_rows(adjacency):
     with counted(CROWD.table(), 8) as counts:
-        spending = budget(adjacency)
+        spending = start(adjacency)
         found = rows_median(counts, spending, epsilon=0.9, beta=1e-2)
-        quarter = rows_quantile(counts, budget(adjacency), epsilon=0.9, beta=1e-2, quantile=0.1)
+        quarter = rows_quantile(counts, start(adjacency), epsilon=0.9, beta=1e-2, quantile=0.1)
     rows = np.unique(CROWD.table()["user"].to_numpy(), return_counts=True)[1]
     assert found.rows in (8, 16)
     assert found.rows >= np.median(rows) / 2
@@ -148,22 +154,19 @@ def test_the_median_of_rows(adjacency):
     assert event.scale == pytest.approx(event.sensitivity / 0.9)
 
 
-def test_the_threshold_uses_the_noisy_total(monkeypatch):
+def test_the_threshold_uses_the_noisy_total():
     """Erratum 6: what comes out is a function of the noisy histogram alone."""
-    noisy = {}
 
-    def fixed(_, purpose, sums, **more):
-        noisy[purpose] = sums
+    def fixed(sums, _):
         out = np.zeros_like(sums)
         out[:5] = 1024 * np.array([100, 200, 300, 400, 0])
-        return out, LaplaceEvent(purpose, 1024, 1024.0, len(sums))
+        return out
 
-    monkeypatch.setattr(Spending, "laplace", fixed)
     outcomes = set()
     for users in (10, 999):
         crowd = Crowd(users=users, rows=5, items=3, seed=1)
         with counted(crowd.table(), 3) as counts:
-            outcomes.add(rows_median(counts, budget(), epsilon=1.0, beta=0.1))
+            outcomes.add(rows_median(counts, start(sampler=Scripted(fixed)), epsilon=1.0, beta=0.1))
     assert len(outcomes) == 1
     assert outcomes.pop().rows == 8
 
@@ -171,7 +174,7 @@ def test_the_threshold_uses_the_noisy_total(monkeypatch):
 def test_too_few_users_for_a_median():
     crowd = Crowd(users=20, rows=30, items=4, seed=1)
     with counted(crowd.table(), 4) as counts:
-        found = rows_median(counts, budget(), epsilon=0.5, beta=0.01)
+        found = rows_median(counts, start(), epsilon=0.5, beta=0.01)
     assert found.doubts
     assert found.rows >= 1
     assert found.users >= 1
@@ -180,7 +183,7 @@ def test_too_few_users_for_a_median():
 @pytest.mark.parametrize("bad", [{"beta": 0.0}, {"quantile": 1.0}])
 def test_bad_quantiles(bad):
     with counted(CROWD.table().slice(0, 10), 8) as counts, pytest.raises(InvalidArgument, match="needs"):
-        rows_quantile(counts, budget(), **{"epsilon": 0.5, "beta": 0.1, **bad})
+        rows_quantile(counts, start(), **{"epsilon": 0.5, "beta": 0.1, **bad})
 
 
 def test_doubling_bins():
@@ -196,10 +199,10 @@ def test_users_with_different_numbers_of_rows(adjacency, constants, rows):
     errors = []
     with counted(CROWD.table(), 8) as counts:
         for _ in range(2):
-            spending = budget(adjacency)
+            spending = start(adjacency)
             learned, found = learn_variable(counts, spending, constants=constants, rows=rows, checked=False)
             errors.append(np.abs(project(learned.probabilities) - CROWD.distribution()).sum())
-    assert spending.settled() == spending.guarantee
+    check(spending.events, spending.guarantee)
     first = [event for event in spending.events if isinstance(event, LaplaceEvent)]
     part = sum(event.sensitivity / event.scale for event in first)
     assert part == pytest.approx({"paper": 0.5, "tight": 0.05 if rows is None else 0.03}[constants])

@@ -129,7 +129,7 @@ def test_phs_draws_from_the_scores():
     p = zipf(5)
     tallies = sampled(p, 20, 3000, seed=1)
     cover = np.linspace(0, 1, 201)
-    spending = Spending(Guarantee(100.0, 1e-6, Adjacency.REPLACE))
+    spending = Spending(Guarantee(100.0, 1e-6, Adjacency.REPLACE)).open().start().finish()
     selected = phs(tallies, Hypotheses.of(20, cover, 0.05), spending, users=3000, epsilon=4.0, changed=5)
     assert np.abs(selected.probabilities - p).max() < 0.03
     assert selected.event == SelectionEvent("probability of each item", 4.0, 201, 5, 5)
@@ -150,7 +150,7 @@ def test_phs_draws_from_the_scores():
 )
 def test_what_a_user_may_change_cannot_be_understated(adjacency, options, named):
     hypotheses = Hypotheses.of(2, np.array([0.0, 0.5, 1.0]), 0.1)
-    spending = Spending(Guarantee(1.0, 1e-6, adjacency))
+    spending = Spending(Guarantee(1.0, 1e-6, adjacency)).open().start().finish()
     with pytest.raises(InvalidArgument, match=named):
         phs(tallies_of([[1, 1, 0, 0, 0]], 5, 2), hypotheses, spending, **{"users": 3, "epsilon": 0.1, **options})
     assert spending.events == ()

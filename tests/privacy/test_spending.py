@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,39 +17,37 @@ from crowdgram.privacy import (
     GaussianEvent,
     Guarantee,
     LaplaceEvent,
+    Reserve,
     SelectionEvent,
     SparseLaplaceEvent,
     Spending,
     ThresholdEvent,
+    check,
     delta_spent,
     epsilon_spent,
-    noise,
 )
+
+from ..samplers import NO_NOISE, Recording, Scripted
 
 SUMS = np.array([5, 0, 7])
 ADD_REMOVE = Guarantee(1.0, 1e-6)
 REPLACE = Guarantee(1.0, 1e-6, Adjacency.REPLACE)
 BOUND = 2**20
+LOOK = Reserve("look", BOUND, 0.1)
 
 
-@pytest.fixture
-def no_noise(monkeypatch):
-    """The door to randomness, closed: whatever draws noise fails the test."""
-
-    def fail(*_):
-        pytest.fail("noise was drawn for what is not affordable")
-
-    monkeypatch.setattr(noise, "add_discrete_laplace", fail)
-    monkeypatch.setattr(noise, "add_discrete_gaussian", fail)
-    monkeypatch.setattr(noise, "choose_each", fail)
+def looks(guarantee=ADD_REMOVE, *reserves, sampler=None):
+    spending = Spending(guarantee) if sampler is None else Spending(guarantee, sampler)
+    return spending.open().looks(reserves)
 
 
 def test_every_draw_is_recorded():
     spending = Spending(ADD_REMOVE)
-    noisy, event = spending.laplace("one", SUMS, bound=BOUND, epsilon=0.25)
+    phase = spending.open().looks([Reserve("one", BOUND, 0.25)])
+    noisy, event = phase.laplace("one", SUMS, bound=BOUND, epsilon=0.25)
     assert noisy.shape == SUMS.shape
     assert event == LaplaceEvent("one", BOUND, BOUND / 0.25, 3)
-    _, second = spending.gaussian("two", SUMS, bound=BOUND, mu=0.1)
+    _, second = phase.rounds().gaussian("two", SUMS, bound=BOUND, mu=0.1)
     assert isinstance(second, GaussianEvent)
     assert second.dimension == 3
     assert spending.events == (event, second)
@@ -56,10 +57,11 @@ def test_every_draw_is_recorded():
     ("guarantee", "l1", "l2", "l2_positive"), [(ADD_REMOVE, 1, 1, 1), (REPLACE, 2, 2, math.sqrt(2))]
 )
 def test_adjacency_turns_bounds_into_sensitivities(guarantee, l1, l2, l2_positive):
-    spending = Spending(guarantee)
-    assert spending.laplace("a", SUMS, bound=BOUND, epsilon=0.1)[1].sensitivity == l1 * BOUND
-    assert spending.gaussian("b", SUMS, bound=BOUND, mu=0.01)[1].sensitivity == l2 * BOUND
-    positive = spending.gaussian("c", SUMS, bound=BOUND, mu=0.01, non_negative=True)[1].sensitivity
+    phase = looks(guarantee, LOOK)
+    assert phase.laplace("look", SUMS, bound=BOUND, epsilon=0.1)[1].sensitivity == l1 * BOUND
+    rounds = phase.rounds()
+    assert rounds.gaussian("b", SUMS, bound=BOUND, mu=0.01)[1].sensitivity == l2 * BOUND
+    positive = rounds.gaussian("c", SUMS, bound=BOUND, mu=0.01, non_negative=True)[1].sensitivity
     assert l2_positive * BOUND <= positive <= l2_positive * BOUND * (1 + 1e-14)
     # sqrt(2) is rounded up: squared in exact integers, it is no less than 2.
     numerator, denominator = positive.as_integer_ratio()
@@ -68,92 +70,100 @@ def test_adjacency_turns_bounds_into_sensitivities(guarantee, l1, l2, l2_positiv
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize("mu", [0.9, 5.0])
-def test_gaussian_overspending_is_refused_before_noise_is_drawn(no_noise, adjacency, mu):
-    spending = Spending(Guarantee(1.0, 1e-6, adjacency))
+def test_gaussian_overspending_is_refused_before_noise_is_drawn(adjacency, mu):
+    rounds = looks(Guarantee(1.0, 1e-6, adjacency), sampler=NO_NOISE).rounds()
     with pytest.raises(PrivacyViolation):
-        spending.gaussian("too much", SUMS, bound=BOUND, mu=mu)
-    assert spending.events == ()
+        rounds.gaussian("too much", SUMS, bound=BOUND, mu=mu)
+    assert rounds.events == ()
 
 
-def test_laplace_overspending_is_refused_before_noise_is_drawn(no_noise):
-    spending = Spending(Guarantee(1.0))
+@pytest.mark.parametrize("guarantee", [Guarantee(1.0), ADD_REMOVE])
+def test_laplace_overspending_is_refused_before_noise_is_drawn(guarantee):
+    """With a delta too: whoever finishes purely keeps the sum of epsilons (Theorem 4)."""
+    finish = looks(guarantee, sampler=NO_NOISE).finish_purely()
     with pytest.raises(PrivacyViolation):
-        spending.laplace("too much", SUMS, bound=BOUND, epsilon=1.0 + 1e-12)
-    assert spending.events == ()
+        finish.laplace("too much", SUMS, bound=BOUND, epsilon=1.0 + 1e-12)
+    assert finish.events == ()
 
 
-def test_the_last_straw_is_refused(monkeypatch):
-    spending = Spending(Guarantee(1.0))
-    spending.laplace("one", SUMS, bound=BOUND, epsilon=0.75)
-    spending.laplace("two", SUMS, bound=BOUND, epsilon=spending.remaining_epsilon())
-    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+def test_the_last_straw_is_refused():
+    sampler = Recording()
+    finish = looks(Guarantee(1.0), sampler=sampler).finish_purely()
+    finish.laplace("one", SUMS, bound=BOUND, epsilon=0.75)
+    finish.laplace("two", SUMS, bound=BOUND, epsilon=finish.remaining_epsilon())
+    sampler.closed = True
     with pytest.raises(PrivacyViolation):
-        spending.laplace("three", SUMS, bound=BOUND, epsilon=1e-6)
-    assert len(spending.events) == 2
+        finish.laplace("three", SUMS, bound=BOUND, epsilon=1e-6)
+    assert len(finish.events) == 2
 
 
-def test_noise_is_drawn_when_it_is_affordable(monkeypatch):
-    """The fixture above is a real obstacle: what may be spent runs into it."""
-    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: 1 / 0)
+def test_noise_is_drawn_by_the_sampler_when_it_is_affordable():
+    """A sampler that fails is a real obstacle: what may be spent runs into it."""
+    finish = looks(sampler=Scripted(laplace_by=lambda *_: 1 / 0)).finish_purely()
     with pytest.raises(ZeroDivisionError):
-        Spending(ADD_REMOVE).laplace("one", SUMS, bound=BOUND, epsilon=0.1)
+        finish.laplace("one", SUMS, bound=BOUND, epsilon=0.1)
 
 
-def test_reserving_after_the_first_event_is_refused():
-    spending = Spending(ADD_REMOVE)
-    spending.laplace("one", SUMS, bound=BOUND, epsilon=0.1)
-    with pytest.raises(PrivacyViolation, match="reserve before"):
-        spending.reserve("late", bound=BOUND, epsilon=0.1)
+# --- looks are reserved
+
+
+def test_a_look_that_was_not_reserved_is_refused():
+    phase = looks(ADD_REMOVE, LOOK, sampler=NO_NOISE)
+    with pytest.raises(PrivacyViolation, match="was not reserved"):
+        phase.laplace("late", SUMS, bound=BOUND, epsilon=0.1)
 
 
 @pytest.mark.parametrize(("bound", "epsilon"), [(BOUND, 0.1 + 1e-9), (BOUND, 0.5), (2 * BOUND, 0.1)])
-def test_more_than_was_reserved_is_refused(no_noise, bound, epsilon):
-    spending = Spending(ADD_REMOVE)
-    spending.reserve("look", bound=BOUND, epsilon=0.1)
+def test_more_than_was_reserved_is_refused(bound, epsilon):
+    phase = looks(ADD_REMOVE, LOOK, sampler=NO_NOISE)
     with pytest.raises(PrivacyViolation, match="reserved"):
-        spending.laplace("look", SUMS, bound=bound, epsilon=epsilon)
+        phase.laplace("look", SUMS, bound=bound, epsilon=epsilon)
 
 
-def test_a_reserve_serves_once(monkeypatch):
-    spending = Spending(ADD_REMOVE)
-    spending.reserve("look", bound=BOUND, epsilon=0.1)
-    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.05)  # less is fine
-    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+def test_a_reserve_serves_once():
+    sampler = Recording()
+    phase = looks(ADD_REMOVE, LOOK, sampler=sampler)
+    phase.laplace("look", SUMS, bound=BOUND, epsilon=0.05)  # less is fine
+    sampler.closed = True
     with pytest.raises(PrivacyViolation, match="reserved"):
-        spending.laplace("look", SUMS, bound=BOUND, epsilon=0.05)
+        phase.laplace("look", SUMS, bound=BOUND, epsilon=0.05)
 
 
-def test_a_reserve_for_laplace_noise_is_not_for_gaussian(no_noise):
-    spending = Spending(ADD_REMOVE)
-    spending.reserve("look", bound=BOUND, epsilon=0.1)
+def test_a_reserve_for_laplace_noise_is_for_a_look_alone():
     with pytest.raises(PrivacyViolation, match="reserved"):
-        spending.gaussian("look", SUMS, bound=BOUND, mu=0.001)
+        looks(ADD_REMOVE, LOOK, sampler=NO_NOISE).rounds().gaussian("look", SUMS, bound=BOUND, mu=0.001)
+    with pytest.raises(PrivacyViolation, match="reserved"):
+        looks(ADD_REMOVE, LOOK, sampler=NO_NOISE).finish_purely().laplace("look", SUMS, bound=BOUND, epsilon=0.1)
+
+
+def test_a_reserve_is_not_raised():
+    with pytest.raises(PrivacyViolation, match="more than before"):
+        looks(ADD_REMOVE, LOOK, Reserve("look", BOUND, 0.2))
+    assert looks(ADD_REMOVE, LOOK, Reserve("look", BOUND, 0.05)).reserved == looks(ADD_REMOVE, LOOK).reserved
 
 
 def test_gaussian_rounds_reckon_with_all_of_the_reserve():
-    plain, used, unused = Spending(ADD_REMOVE), Spending(ADD_REMOVE), Spending(ADD_REMOVE)
-    for spending in (used, unused):
-        spending.reserve("look", bound=BOUND, epsilon=0.1)
+    plain, used, unused = looks(), looks(ADD_REMOVE, LOOK), looks(ADD_REMOVE, LOOK)
     used.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
     assert unused.remaining_mu(3) == used.remaining_mu(3) < plain.remaining_mu(3)
+    assert used.rounds().remaining_mu(3) == unused.remaining_mu(3)
 
 
-def test_a_gaussian_round_may_not_use_the_reserve(no_noise):
+def test_a_gaussian_round_may_not_use_the_reserve():
     """What a path that skips the reserve could afford by itself is refused all the same."""
-    spending = Spending(ADD_REMOVE)
-    spending.reserve("look", bound=BOUND, epsilon=0.3)
-    alone = Spending(ADD_REMOVE).remaining_mu(3)
+    rounds = looks(ADD_REMOVE, Reserve("look", BOUND, 0.3), sampler=NO_NOISE).rounds()
     with pytest.raises(PrivacyViolation):
-        spending.gaussian("round", SUMS, bound=BOUND, mu=alone)
+        rounds.gaussian("round", SUMS, bound=BOUND, mu=looks().remaining_mu(3))
 
 
 def test_what_is_left_of_mu_can_be_spent_in_shares():
     spending = Spending(REPLACE)
-    spending.reserve("look", bound=BOUND, epsilon=0.02)
-    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
-    mu = spending.remaining_mu(100)
+    phase = spending.open().looks([Reserve("look", BOUND, 0.02)])
+    phase.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
+    rounds = phase.rounds()
+    mu = rounds.remaining_mu(100)
     for share in (0.03, 0.15, 0.82):
-        spending.gaussian(f"round of {share}", SUMS, bound=BOUND, mu=mu * math.sqrt(share))
+        rounds.gaussian(f"round of {share}", SUMS, bound=BOUND, mu=mu * math.sqrt(share))
     assert spending.settled() == REPLACE
     assert epsilon_spent(spending.events, 1e-6) == pytest.approx(1.0, abs=1e-6)
     assert epsilon_spent(spending.events, 1e-6) <= 1.0
@@ -161,10 +171,11 @@ def test_what_is_left_of_mu_can_be_spent_in_shares():
 
 def test_a_pure_finish_spends_what_the_reserve_did_not():
     spending = Spending(ADD_REMOVE)
-    spending.reserve("look", bound=BOUND, epsilon=0.3)
-    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.125)
-    assert spending.remaining_epsilon() == pytest.approx(0.875, abs=1e-12)
-    spending.laplace("rest", SUMS, bound=BOUND, epsilon=spending.remaining_epsilon())
+    phase = spending.open().looks([Reserve("look", BOUND, 0.3)])
+    phase.laplace("look", SUMS, bound=BOUND, epsilon=0.125)
+    assert phase.remaining_epsilon() == pytest.approx(0.875, abs=1e-12)
+    finish = phase.finish_purely()
+    finish.laplace("rest", SUMS, bound=BOUND, epsilon=finish.remaining_epsilon())
     assert epsilon_spent(spending.events, 0.0) <= 1.0
     assert spending.settled() == ADD_REMOVE
 
@@ -176,18 +187,20 @@ def test_settling_looks_at_the_events_again():
         spending.settled()
 
 
-def test_choices_are_recorded_with_the_scale_that_their_range_needs(monkeypatch):
+# --- choices, and a pure start with any finish
+
+
+def test_choices_are_recorded_with_the_scale_that_their_range_needs():
     scales = []
 
     def seen(scores, scale):
         scales.append(scale)
         return np.zeros(len(scores), dtype=np.int64)
 
-    monkeypatch.setattr(noise, "choose_each", seen)
-    spending = Spending(ADD_REMOVE)
-    chosen, event = spending.choose("one", SUMS, sensitivity=4, epsilon=0.125)
+    start = Spending(ADD_REMOVE, Scripted(choose_by=seen)).open().start()
+    chosen, event = start.choose("one", SUMS, sensitivity=4, epsilon=0.125)
     assert (chosen, event) == (0, ExponentialEvent("one", 0.125, 3))
-    spending.choose("half", SUMS, sensitivity=4, epsilon=0.125, monotone=True)
+    start.choose("half", SUMS, sensitivity=4, epsilon=0.125, monotone=True)
     more = {"selections": 5, "choices": 3, "changed": 2, "sensitivity": 4}
     asked = []
 
@@ -195,282 +208,309 @@ def test_choices_are_recorded_with_the_scale_that_their_range_needs(monkeypatch)
         asked.append((first, last))
         return np.zeros((last - first, 3), dtype=np.int64)
 
-    many, family = spending.choose_each("many", rows, **more, epsilon=0.125, at_once=2)
+    many, family = start.choose_each("many", rows, **more, epsilon=0.125, at_once=2)
     assert family == SelectionEvent("many", 0.125, 3, 5, 2)
     assert len(many) == 5
     assert asked == [(0, 2), (2, 4), (4, 5)]
     assert scales == [64.0, 32.0, 64.0, 64.0, 64.0]
-    assert spending.events[-1] is family
+    assert start.events[-1] is family
 
 
-def test_unaffordable_choices_are_not_made(no_noise):
-    spending = Spending(Guarantee(1.0))
+def test_unaffordable_choices_are_not_made():
+    finish = looks(Guarantee(1.0), sampler=NO_NOISE).finish_purely()
     with pytest.raises(PrivacyViolation):
-        spending.choose("one", SUMS, sensitivity=1, epsilon=1.5)
+        finish.choose("one", SUMS, sensitivity=1, epsilon=1.5)
     rows = {"selections": 8, "choices": 3, "changed": 3, "sensitivity": 1}
     with pytest.raises(PrivacyViolation):
-        spending.choose_each("many", lambda a, b: pytest.fail("scores were made"), **rows, epsilon=0.5)
+        finish.choose_each("many", lambda a, b: pytest.fail("scores were made"), **rows, epsilon=0.5)
     with pytest.raises(PrivacyViolation):
-        spending.sparse_laplace("some", SUMS, bound=1, changed=3, epsilon=0.5)
-    assert spending.events == ()
+        finish.sparse_laplace("some", SUMS, bound=1, changed=3, epsilon=0.5)
+    assert finish.events == ()
 
 
 def test_what_finishes_must_keep_what_is_left_by_itself():
     spending = Spending(ADD_REMOVE)
-    spending.laplace("rows", SUMS, bound=BOUND, epsilon=0.5)
-    rest = spending.finish()
-    assert rest == Guarantee(0.5, 1e-6)
-    eta = spending.selection_epsilon(50)
+    start = spending.open().start()
+    start.laplace("rows", SUMS, bound=BOUND, epsilon=0.5)
+    finish = start.finish()
+    assert finish.rest == Guarantee(0.5, 1e-6)
+    many = {"selections": 50, "choices": 2, "changed": 50, "sensitivity": 1}
+
+    def rows(first, last):
+        return np.zeros((last - first, 2), dtype=np.int64)
+
+    eta = finish.selection_epsilon(50)
     with pytest.raises(PrivacyViolation):  # together with the first event it would do; by itself it does not
-        spending.choose_each(
-            "many",
-            lambda a, b: np.zeros((b - a, 2), dtype=np.int64),
-            selections=50,
-            choices=2,
-            changed=50,
-            sensitivity=1,
-            epsilon=1.05 * eta,
-        )
-    half = spending.selection_epsilon(50, 0.5)
-    spending.choose_each(
-        "many",
-        lambda a, b: np.zeros((b - a, 2), dtype=np.int64),
-        selections=50,
-        choices=2,
-        changed=50,
-        sensitivity=1,
-        epsilon=half,
-    )
-    spending.gaussian("counts", SUMS * 1024, bound=BOUND, mu=spending.finishing_mu(3))
+        finish.choose_each("many", rows, **many, epsilon=1.05 * eta)
+    finish.choose_each("many", rows, **many, epsilon=finish.selection_epsilon(50, 0.5))
+    finish.gaussian("counts", SUMS * 1024, bound=BOUND, mu=finish.remaining_mu(3))
     assert epsilon_spent(spending.events[1:], 1e-6) <= 0.5
     assert spending.settled() == ADD_REMOVE
 
 
 def test_sparse_laplace_noise():
-    noisy, event = Spending(REPLACE).sparse_laplace("some", SUMS, bound=1024, changed=2, epsilon=0.1)
+    noisy, event = looks(REPLACE).finish_purely().sparse_laplace("some", SUMS, bound=1024, changed=2, epsilon=0.1)
     assert noisy.shape == SUMS.shape
     assert event == SparseLaplaceEvent("some", 1024, 1024 / 0.1, 3, 2)
 
 
-def test_a_budget_is_finished_once():
-    spending = Spending(ADD_REMOVE)
-    with pytest.raises(PrivacyViolation, match="finish"):
-        spending.selection_epsilon(3)
-    spending.finish()
-    with pytest.raises(PrivacyViolation, match="once"):
-        spending.finish()
-    other = Spending(ADD_REMOVE)
-    other.reserve("later", bound=BOUND, epsilon=0.1)
-    with pytest.raises(PrivacyViolation, match="reserved"):
-        other.finish()
-    spent = Spending(ADD_REMOVE)
-    spent.laplace("all", SUMS, bound=BOUND, epsilon=1.0)
+def test_a_finish_needs_something_that_is_left():
+    start = Spending(ADD_REMOVE).open().start()
+    start.laplace("all", SUMS, bound=BOUND, epsilon=1.0)
     with pytest.raises(PrivacyViolation, match="nothing is left"):
-        spent.finish()
+        start.finish()
 
 
-# --- an opening: thresholds and Gaussian noise by public values, before anything is reserved
+# --- a search: a threshold, looks, and Gaussian noise by public values
 
 
-def opened(guarantee=ADD_REMOVE, pure_delta=1.25e-7, mu=0.05):
-    spending = Spending(guarantee)
-    spending.threshold("items", delta=2.5e-7)
-    spending.gaussian("items", SUMS, bound=BOUND, mu=mu, non_negative=True, dimension=2**40)
-    spending.end_opening(pure_delta=pure_delta)
-    return spending
+def searching(guarantee=ADD_REMOVE, *reserves, sampler=None):
+    spending = Spending(guarantee) if sampler is None else Spending(guarantee, sampler)
+    return spending.open().search("items", delta=2.5e-7, reserves=reserves)
+
+
+def ended(search, pure_delta=1.25e-7, mu=0.05):
+    rounds = search.rounds()
+    rounds.gaussian("items", SUMS, bound=BOUND, mu=mu, non_negative=True, dimension=2**40)
+    return rounds.end(pure_delta=pure_delta)
+
+
+def found(guarantee=ADD_REMOVE, pure_delta=1.25e-7, reserves=(LOOK,), sampler=None):
+    return ended(searching(guarantee, *reserves, sampler=sampler), pure_delta)
 
 
 def test_a_threshold_is_recorded_and_halved_for_replaced_users():
     for guarantee, each in ((ADD_REMOVE, 2.5e-7), (REPLACE, 1.25e-7)):
-        spending = Spending(guarantee)
-        assert spending.threshold("items", delta=2.5e-7) == each
-        assert spending.events == (ThresholdEvent("items", 2.5e-7),)
+        search = searching(guarantee)
+        assert search.chance == each
+        assert search.events == (ThresholdEvent("items", 2.5e-7),)
     with pytest.raises(PrivacyViolation):
-        spending.threshold("more items", delta=1e-6)
+        Spending(ADD_REMOVE).open().search("items", delta=1.1e-6)
 
 
 def test_a_private_number_of_sums_is_not_recorded():
-    assert opened().events[1].dimension == 2**40
+    assert found().events[1].dimension == 2**40
     with pytest.raises(PrivacyViolation, match="bound"):
-        Spending(ADD_REMOVE).gaussian("items", SUMS, bound=BOUND, mu=0.01, dimension=2)
+        looks().rounds().gaussian("items", SUMS, bound=BOUND, mu=0.01, dimension=2)
+    with pytest.raises(PrivacyViolation, match="bound"):
+        looks().finish_purely().laplace("items", SUMS, bound=BOUND, epsilon=0.1, dimension=2)
 
 
 def test_the_sigma_is_known_beforehand():
-    spending = Spending(REPLACE)
+    rounds = looks(REPLACE).rounds()
     for sign in (True, False):
-        sigma = spending.gaussian_sigma(BOUND, 0.05, non_negative=sign)
-        _, event = spending.gaussian("a", SUMS, bound=BOUND, mu=0.05, non_negative=sign)
+        sigma = rounds.gaussian_sigma(BOUND, 0.05, non_negative=sign)
+        _, event = rounds.gaussian("a", SUMS, bound=BOUND, mu=0.05, non_negative=sign)
         assert event.sigma == sigma
-
-
-def test_reserves_may_follow_an_opening_but_nothing_else():
-    spending = opened()
-    spending.reserve("look", bound=BOUND, epsilon=0.1)
-    with pytest.raises(PrivacyViolation, match="opening"):
-        spending.end_opening(pure_delta=0.0)
-    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.1)
-    with pytest.raises(PrivacyViolation, match="reserve before"):
-        spending.reserve("late", bound=BOUND, epsilon=0.1)
 
 
 @pytest.mark.parametrize("guarantee", [ADD_REMOVE, REPLACE], ids=lambda g: g.adjacency.value)
 def test_both_ways_to_go_on_fit_into_one_delta(guarantee):
     """What either way may spend, added up: the choice between them may depend on noisy values."""
-    rounds, pure = opened(guarantee), opened(guarantee)
-    for spending in (rounds, pure):
-        spending.reserve("look", bound=BOUND, epsilon=0.02)
-        spending.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
-    rounds.gaussian("round", SUMS, bound=BOUND, mu=rounds.remaining_mu(3))
+    look = Reserve("look", BOUND, 0.02)
+    rounds, pure = (found(guarantee, reserves=[look]).looks([look]) for _ in range(2))
+    for phase in (rounds, pure):
+        phase.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
+    rounds.rounds().gaussian("round", SUMS, bound=BOUND, mu=rounds.remaining_mu(3))
     threshold = 2.5e-7
     by_rounds = delta_spent(rounds.events, 1.0) - threshold
     rest = pure.remaining_epsilon()
     assert 0.5 < rest < 0.98
     left_open = delta_spent([pure.events[1]], 1.0 - 0.02 - rest)
     assert 0.99e-6 < threshold + by_rounds + left_open <= 1e-6
-    pure.laplace("counts", SUMS, bound=BOUND, epsilon=rest)
-    assert rounds.settled() == pure.settled() == guarantee
+    pure.finish_purely().laplace("counts", SUMS, bound=BOUND, epsilon=rest)
+    for phase in (rounds, pure):
+        check(phase.events, guarantee)
 
 
 def test_without_a_part_of_delta_there_is_no_pure_finish():
     with pytest.raises(ValueError, match="delta"):
-        opened(pure_delta=0.0).remaining_epsilon()
+        found(pure_delta=0.0).looks().remaining_epsilon()
+
+
+@pytest.mark.parametrize("pure_delta", [-1e-9, 1.0, math.nan])
+def test_a_part_of_delta_is_one(pure_delta):
+    with pytest.raises(PrivacyViolation, match="pure_delta"):
+        found(pure_delta=pure_delta)
 
 
 def test_what_is_reserved_stays_so():
-    spending = opened()
-    spending.reserve("look", bound=BOUND, epsilon=0.1)
-    before = spending.remaining_mu(3)
-    spending.reserve("look", bound=BOUND, epsilon=0.05)
-    assert spending.remaining_mu(3) == before
+    one, same = found(), found()
+    assert one.looks([LOOK]).remaining_mu(3) == same.looks([Reserve("look", BOUND, 0.05)]).remaining_mu(3)
     with pytest.raises(PrivacyViolation, match="more than before"):
-        spending.reserve("look", bound=BOUND, epsilon=0.2)
+        found().looks([Reserve("look", BOUND, 0.2)])
+
+
+def test_what_was_found_decides_no_reserve():
+    """After the rounds of a search the list of looks is closed: how many items there are is a noisy outcome."""
+    with pytest.raises(PrivacyViolation, match="before the search"):
+        found().looks([LOOK, Reserve("late", BOUND, 1e-3)])
 
 
 @pytest.mark.parametrize("pure_delta", [1.25e-7, 0.0])
-def test_a_pure_finish_after_an_opening_has_a_limit(no_laplace, pure_delta):
+def test_a_pure_finish_after_a_search_has_a_limit(pure_delta):
     """Even where this path alone could afford it: a Gaussian path may have been the other choice."""
-    spending = opened(pure_delta=pure_delta)
-    rest = spending.remaining_epsilon() if pure_delta else 0.1
+    sampler = Recording()
+    phase = found(pure_delta=pure_delta, sampler=sampler).looks()
+    rest = phase.remaining_epsilon() if pure_delta else 0.1
+    sampler.closed = True
+    finish = phase.finish_purely()
     with pytest.raises(PrivacyViolation, match="pure finish"):
-        spending.laplace("counts", SUMS, bound=BOUND, epsilon=rest * (1 + 1e-9))
+        finish.laplace("counts", SUMS, bound=BOUND, epsilon=rest * (1 + 1e-9))
 
 
-def test_after_an_opening_a_choice_is_part_of_a_pure_finish_too(monkeypatch):
-    monkeypatch.setattr(noise, "choose_each", lambda *_: pytest.fail("a choice was made"))
-    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
-    spending = opened(pure_delta=0.0)
+def test_after_a_search_a_choice_is_part_of_a_pure_finish_too():
+    sampler = Recording()
+    finish = found(pure_delta=0.0, sampler=sampler).looks().finish_purely()
+    sampler.closed = True
     with pytest.raises(PrivacyViolation, match="pure finish"):
-        spending.choose("one", SUMS, sensitivity=1, epsilon=1e-3)
+        finish.choose("one", SUMS, sensitivity=1, epsilon=1e-3)
     with pytest.raises(PrivacyViolation, match="pure finish"):
-        spending.sparse_laplace("some", SUMS, bound=1, changed=2, epsilon=1e-3)
+        finish.sparse_laplace("some", SUMS, bound=1, changed=2, epsilon=1e-3)
     rows = {"selections": 8, "choices": 3, "changed": 3, "sensitivity": 1}
     with pytest.raises(PrivacyViolation, match="pure finish"):
-        spending.choose_each("many", lambda a, b: pytest.fail("scores were made"), **rows, epsilon=1e-3)
-    assert len(spending.events) == 2
+        finish.choose_each("many", lambda a, b: pytest.fail("scores were made"), **rows, epsilon=1e-3)
+    assert len(finish.events) == 2
 
 
-def test_rounds_after_an_opening_leave_the_part_of_a_pure_finish(monkeypatch):
-    monkeypatch.setattr(noise, "add_discrete_gaussian", lambda sums, _: sums)
-    spending = opened(pure_delta=5e-7)
-    all_of_it = opened(pure_delta=0.0).remaining_mu(3)
-    assert spending.remaining_mu(3) < all_of_it
-    monkeypatch.setattr(noise, "add_discrete_gaussian", lambda *_: pytest.fail("noise was drawn"))
+def test_rounds_after_a_search_leave_the_part_of_a_pure_finish():
+    sampler = Recording()
+    rounds = found(pure_delta=5e-7, sampler=sampler).looks().rounds()
+    all_of_it = found(pure_delta=0.0).looks().remaining_mu(3)
+    assert rounds.remaining_mu(3) < all_of_it
+    sampler.closed = True
     with pytest.raises(PrivacyViolation):
-        spending.gaussian("round", SUMS, bound=BOUND, mu=all_of_it)
+        rounds.gaussian("round", SUMS, bound=BOUND, mu=all_of_it)
 
 
-def test_an_opening_does_not_mix_with_a_finish():
-    with pytest.raises(PrivacyViolation, match="pure start"):
-        opened().finish()
-    thresholded = Spending(ADD_REMOVE)
-    thresholded.threshold("items", delta=2.5e-7)
-    with pytest.raises(PrivacyViolation, match="pure start"):
-        thresholded.finish()
-    finished = Spending(ADD_REMOVE)
-    finished.finish()
-    with pytest.raises(PrivacyViolation, match="opening"):
-        finished.threshold("items", delta=2.5e-7)
-    with pytest.raises(PrivacyViolation, match="opening"):
-        finished.end_opening(pure_delta=0.0)
-
-
-def test_a_threshold_comes_before_all_else():
-    spending = opened()
-    with pytest.raises(PrivacyViolation, match="part of an opening"):
-        spending.threshold("more items", delta=1e-8)
-    reserved = Spending(ADD_REMOVE)
-    reserved.reserve("look", bound=BOUND, epsilon=0.1)
-    with pytest.raises(PrivacyViolation, match="part of an opening"):
-        reserved.threshold("items", delta=1e-8)
-
-
-# --- looks before an opening, and a pure finish instead of one
-
-
-def looked(guarantee=ADD_REMOVE):
-    spending = Spending(guarantee)
-    spending.threshold("items", delta=2.5e-7)
-    spending.reserve("look", bound=BOUND, epsilon=0.02)
-    spending.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
-    return spending
-
-
-def test_looks_may_be_reserved_after_a_threshold_and_taken_before_an_opening():
-    spending = looked()
-    with pytest.raises(PrivacyViolation, match="reserve before"):
-        spending.reserve("late", bound=BOUND, epsilon=0.1)
-    spending.reserve("look", bound=BOUND, epsilon=0.02)  # what is reserved already stays so
-    spending.gaussian("items", SUMS, bound=BOUND, mu=0.05, non_negative=True, dimension=2**40)
-    spending.end_opening(pure_delta=1.25e-7)
-    early, late = spending, opened()
-    late.reserve("look", bound=BOUND, epsilon=0.02)
-    late.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
+def test_looks_cost_the_same_before_the_rounds_of_a_search_and_after_them():
+    search = searching(ADD_REMOVE, LOOK)
+    search.laplace("look", SUMS, bound=BOUND, epsilon=0.1)
+    early, late = ended(search).looks([LOOK]), found().looks([LOOK])
+    late.laplace("look", SUMS, bound=BOUND, epsilon=0.1)
     assert early.remaining_mu(3) == late.remaining_mu(3)
     assert early.remaining_epsilon() == late.remaining_epsilon()
 
 
 @pytest.mark.parametrize("guarantee", [ADD_REMOVE, REPLACE], ids=lambda g: g.adjacency.value)
-def test_a_pure_finish_spends_all_of_epsilon_and_no_more(guarantee, monkeypatch):
-    spending = looked(guarantee)
-    spending.finish_purely()
-    assert spending.remaining_epsilon() == pytest.approx(0.98, rel=1e-12)
-    _, event = spending.laplace("items", SUMS, bound=BOUND, epsilon=0.9, dimension=2**40)
+def test_a_pure_finish_instead_of_a_search_spends_all_of_epsilon_and_no_more(guarantee):
+    sampler = Recording()
+    search = searching(guarantee, Reserve("look", BOUND, 0.02), sampler=sampler)
+    search.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
+    finish = search.finish_purely()
+    assert finish.remaining_epsilon() == pytest.approx(0.98, rel=1e-12)
+    _, event = finish.laplace("items", SUMS, bound=BOUND, epsilon=0.9, dimension=2**40)
     assert event.dimension == 2**40
-    spending.laplace("rest", SUMS, bound=BOUND, epsilon=spending.remaining_epsilon())
-    assert spending.settled() == guarantee
-    assert delta_spent(spending.events, 1.0) == 2.5e-7
-    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    finish.laplace("rest", SUMS, bound=BOUND, epsilon=finish.remaining_epsilon())
+    check(finish.events, guarantee)
+    assert delta_spent(finish.events, 1.0) == 2.5e-7
+    sampler.closed = True
     with pytest.raises(PrivacyViolation, match="pure finish"):
-        spending.laplace("more", SUMS, bound=BOUND, epsilon=1e-6)
+        finish.laplace("more", SUMS, bound=BOUND, epsilon=1e-6)
 
 
-def test_nothing_else_follows_the_beginning_of_a_pure_finish(monkeypatch):
-    monkeypatch.setattr(noise, "add_discrete_gaussian", lambda *_: pytest.fail("noise was drawn"))
-    spending = looked()
-    spending.finish_purely()
-    with pytest.raises(PrivacyViolation, match="pure finish"):
-        spending.gaussian("round", SUMS, bound=BOUND, mu=1e-3)
-    with pytest.raises(PrivacyViolation, match="opening"):
-        spending.end_opening(pure_delta=0.0)
-    with pytest.raises(PrivacyViolation, match="opening"):
-        spending.threshold("more items", delta=1e-8)
-    with pytest.raises(PrivacyViolation, match="begins once"):
-        spending.finish_purely()
+# --- a phase is over when the next one begins, at run time ...
 
 
-def test_a_pure_finish_does_not_follow_gaussian_noise():
-    spending = Spending(ADD_REMOVE)
-    spending.gaussian("round", SUMS, bound=BOUND, mu=0.01)
-    for each in (spending, opened()):
-        with pytest.raises(PrivacyViolation, match="after no Gaussian"):
-            each.finish_purely()
+def test_a_phase_is_over_when_the_next_one_begins():
+    spending = Spending(ADD_REMOVE, NO_NOISE)
+    opening = spending.open()
+    with pytest.raises(PrivacyViolation, match="once"):
+        spending.open()
+    phase = opening.looks([LOOK])
+    for late in (opening.looks, opening.start, lambda: opening.search("items", delta=1e-8)):
+        with pytest.raises(PrivacyViolation, match="Opening of this budget is over"):
+            late()
+    finish = phase.finish_purely()
+    for late in (phase.rounds, phase.finish_purely, lambda: phase.laplace("look", SUMS, bound=BOUND, epsilon=0.1)):
+        with pytest.raises(PrivacyViolation, match="Looks of this budget is over"):
+            late()
+    assert spending.events == finish.events == ()
 
 
-def test_a_private_number_of_sums_is_not_recorded_with_laplace_noise_either():
-    with pytest.raises(PrivacyViolation, match="bound"):
-        Spending(ADD_REMOVE).laplace("items", SUMS, bound=BOUND, epsilon=0.1, dimension=2)
+def test_what_followed_a_search_is_over_too():
+    search = searching(ADD_REMOVE, LOOK)
+    rounds = search.rounds()
+    with pytest.raises(PrivacyViolation, match="over"):
+        search.finish_purely()
+    ready = rounds.end(pure_delta=0.0)
+    for late in (lambda: rounds.end(pure_delta=0.5), lambda: rounds.gaussian("late", SUMS, bound=BOUND, mu=1e-3)):
+        with pytest.raises(PrivacyViolation, match="over"):
+            late()
+    ready.looks()
+    with pytest.raises(PrivacyViolation, match="over"):
+        ready.looks()
+    start = Spending(ADD_REMOVE, NO_NOISE).open().start()
+    start.finish()
+    for late in (start.finish, lambda: start.laplace("late", SUMS, bound=BOUND, epsilon=0.1)):
+        with pytest.raises(PrivacyViolation, match="over"):
+            late()
 
 
-@pytest.fixture
-def no_laplace(monkeypatch):
-    monkeypatch.setattr(noise, "add_discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+# --- ... and before: what is illegal in a phase is not a method of it
+
+ILLEGAL = {
+    "a look before anything is reserved": 'opening.laplace("a", sums, bound=1, epsilon=0.1)',
+    "Gaussian noise before the looks end": 'opening.looks().gaussian("a", sums, bound=1, mu=0.1)',
+    "a choice among the looks": 'opening.looks().choose("a", sums, sensitivity=1, epsilon=0.1)',
+    "a reserve after the first look": "opening.looks().looks([])",
+    "Laplace noise in a Gaussian round": 'opening.looks().rounds().laplace("a", sums, bound=1, epsilon=0.1)',
+    "a pure finish after a Gaussian round": "opening.looks().rounds().finish_purely()",
+    "Gaussian noise in a pure finish": 'opening.looks().finish_purely().gaussian("a", sums, bound=1, mu=0.1)',
+    "what a pure finish leaves to rounds": "opening.looks().finish_purely().remaining_mu(1)",
+    "a threshold after the looks began": 'opening.looks().search("a", delta=0.1)',
+    "an end of a search that never was": "opening.looks().rounds().end(pure_delta=0.0)",
+    "a pure finish once rounds have found items": 'opening.search("a", delta=0.1).rounds().finish_purely()',
+    "a second search": 'opening.search("a", delta=0.1).rounds().end(pure_delta=0.0).search("b", delta=0.1)',
+    "a pure start after a search": 'opening.search("a", delta=0.1).rounds().end(pure_delta=0.0).start()',
+    "any finish of looks": "opening.looks().finish()",
+    "any finish of a pure finish": "opening.looks().finish_purely().finish()",
+    "Gaussian noise in a pure start": 'opening.start().gaussian("a", sums, bound=1, mu=0.1)',
+    "what is left of a start that has not ended": "opening.start().selection_epsilon(1)",
+    "a search before a mechanism that needs lists": (
+        'Paper().run(counts, opening.search("a", delta=0.1).rounds().end(pure_delta=0.0), request)'
+    ),
+}
+LEGAL = """
+opening.looks([]).laplace("a", sums, bound=1, epsilon=0.1)
+opening.looks().rounds().gaussian("a", sums, bound=1, mu=0.1)
+opening.looks().finish_purely().choose("a", sums, sensitivity=1, epsilon=0.1)
+search = opening.search("a", delta=0.1)
+search.laplace("a", sums, bound=1, epsilon=0.1)
+search.finish_purely().laplace("a", sums, bound=1, epsilon=0.1)
+search.rounds().end(pure_delta=0.0).looks().rounds().gaussian("a", sums, bound=1, mu=0.1)
+opening.start().finish().gaussian("a", sums, bound=1, mu=0.1)
+Paper().run(counts, opening, request)
+Laplace().run(counts, search.rounds().end(pure_delta=0.0), request)
+"""
+
+
+@pytest.mark.slow
+def test_illegal_orders_do_not_type_check(tmp_path):
+    """mypy, once: every illegal line is an error, and no legal line is."""
+    head = (
+        "import numpy as np\n"
+        "from crowdgram.mechanisms import Laplace, Request\n"
+        "from crowdgram.paper import Paper\n"
+        "from crowdgram.privacy import Opening\n"
+        "from crowdgram.tables import Counts\n"
+        "def f(opening: Opening, counts: Counts, request: Request) -> None:\n"
+    )
+    lines = ["sums = np.zeros(1, dtype=np.int64)", *LEGAL.split("\n"), *ILLEGAL.values()]
+    source = tmp_path / "orders.py"
+    source.write_text(head + "".join(f"    {line}\n" for line in lines))
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file",
+        "pyproject.toml",
+        "--cache-dir",
+        ".mypy_cache",
+        str(source),
+    ]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    refused = {int(line.split(":")[1]) for line in ran.stdout.splitlines() if ": error: " in line}
+    first = head.count("\n") + len(lines) - len(ILLEGAL) + 1
+    assert refused == set(range(first, first + len(ILLEGAL))), ran.stdout
+    assert f"Found {len(ILLEGAL)} errors" in ran.stdout

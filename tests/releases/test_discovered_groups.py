@@ -279,8 +279,6 @@ def test_every_mechanism_keeps_its_promise_by_groups(mechanism, weight):
         ({"item": ["is_other", "page"]}, "is_other"),
     ],
 )
-def test_refused_before_a_row_is_read(more, words, monkeypatch):
-    for reads in ("tally_rows", "count_rows"):
-        monkeypatch.setattr(f"crowdgram.tables.{reads}", lambda *_: pytest.fail("rows were read"))
+def test_refused_before_a_row_is_read(more, words, no_rows_read):
     with pytest.raises(InvalidArgument, match=words):
         release(**more)

@@ -12,17 +12,15 @@ from dp_accounting import pld
 
 import crowdgram
 from crowdgram.errors import InvalidArgument, InvalidDomain, InvalidTable, PrivacyWarning
+from crowdgram.mechanisms import Discovering
 from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, check
+from crowdgram.releases import registry
 from crowdgram.synth import Crowd
 
 from ..thorough import combined
 
 BASELINES = ["laplace", "gaussian", "sample-one"]
-
-
-MECHANISMS = ["auto", "adaptive", *BASELINES]
-
-
+MECHANISMS = [name for name, kind in registry.MECHANISMS.items() if issubclass(kind, Discovering)]
 WAYS = MECHANISMS, ["rows", "users"], ["add-remove", "replace"]
 
 
@@ -241,16 +239,6 @@ def test_bad_columns_are_refused_before_a_row_is_read(no_rows_read):
         of(user="whom")
     with pytest.raises(InvalidTable, match="'user'"):
         release(pa.table({"user": [1.5], "item": ["x"]}), domain=["x"])
-
-
-@pytest.fixture
-def no_rows_read(monkeypatch):
-    """Fails the test if the table's rows are reached."""
-
-    def reached(*arguments):
-        pytest.fail("rows were read")
-
-    monkeypatch.setattr("crowdgram.tables.count_rows", reached)
 
 
 def test_the_watch_on_rows_works(no_rows_read):

@@ -116,7 +116,6 @@ def test_groups_of_joint_items():
         ({"domain": None}, InvalidArgument, "no domain given.*delta=0"),
     ],
 )
-def test_groups_that_cannot_serve(more, error, words, monkeypatch):
-    monkeypatch.setattr("crowdgram.tables.count_rows", lambda *_: pytest.fail("rows were read"))
+def test_groups_that_cannot_serve(more, error, words, no_rows_read):
     with pytest.raises(error, match=words):
         grouped(**more)

@@ -5,30 +5,26 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from itertools import product
 
 from scipy import special
 
 from ..errors import AccuracyWarning, InvalidArgument
-from ..mechanisms import PURE, Request, Weight, check_mechanism
-from ..paper import check_paper
+from ..mechanisms import Mechanism, Request, Weight
+from ..paper import Paper
 from ..privacy import Adjacency, Guarantee
 from ..privacy.gaussian import gaussian_epsilon
-from ..releases.pipeline import ALL_MECHANISMS
+from ..releases.registry import MECHANISMS
 from .bounds import epsilon_from_losses
 from .draws import Path, Tilt
-from .lockstep import Mechanism, follow, intercepted
+from .lockstep import Attacked, follow, on_counts
 from .pairs import Tables, opened, pairs_for
 
-__all__ = ["ATTACKED", "Case", "Finding", "attack", "cases", "claimed"]
+__all__ = ["ATTACKED", "Case", "Finding", "attack", "cases"]
 
-ATTACKED: dict[str, tuple[str, Literal["paper", "tight"] | None]] = {
-    **{name: (name, None) for name in ALL_MECHANISMS},
-    "paper-tight": ("paper", "tight"),
-}
-"""What can be attacked by name: every mechanism of a release, with the constants it is given."""
+ATTACKED: dict[str, Mechanism] = {**{name: kind() for name, kind in MECHANISMS.items()}, "paper-tight": Paper("tight")}
+"""What can be attacked by name: every mechanism of a release."""
 
 PILOT = 4
 """Runs that choose the tilt; they take no part in the bound."""
@@ -41,27 +37,18 @@ ROOM = 1e-9
 class Case:
     """A mechanism, or a whole release, with all that its claim depends on.
 
-    pairs: the tables to attack it on; None for those of every mechanism. within: what its runs stand in, where code is
-    broken on purpose.
+    pairs: the tables to attack it on; None for those of every mechanism.
     """
 
     name: str
-    mechanism: Mechanism
+    mechanism: Attacked
     weight: Weight
     claim: Guarantee
-    constants: Literal["paper", "tight"] | None = None
     pairs: tuple[Tables, ...] | None = None
-    within: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @property
     def request(self) -> Request:
-        return Request(
-            weight=self.weight,
-            max_rows_per_user=None,
-            rounds=None,
-            report=lambda _: None,
-            constants=self.constants,
-        )
+        return Request(weight=self.weight, max_rows_per_user=None, report=lambda _: None)
 
 
 @dataclass(frozen=True)
@@ -96,23 +83,16 @@ def cases(
     for name in ATTACKED if mechanisms is None else mechanisms:
         if name not in ATTACKED:
             raise InvalidArgument(f"mechanism={name!r}: needs to be one of {', '.join(map(repr, ATTACKED))}.")
-        mechanism, constants = ATTACKED[name]
-        for weight in weights:
+        mechanism = ATTACKED[name]
+        for weight, adjacency in product(weights, adjacencies):
+            offered = Guarantee(epsilon, delta, adjacency)
             try:
-                check_mechanism(mechanism, weight, delta, None, None, known=ALL_MECHANISMS)
-                check_paper(mechanism, delta, constants, None)
+                mechanism.check(offered, weight)
             except InvalidArgument:
-                if mechanisms is None:  # of all mechanisms, those that can serve this delta
+                if mechanisms is None:  # of all mechanisms, those that can serve this
                     continue
                 raise
-            for adjacency in adjacencies:
-                claim = claimed(mechanism, Guarantee(epsilon, delta, adjacency))
-                yield Case(name, ALL_MECHANISMS[mechanism], weight, claim, constants)
-
-
-def claimed(name: str, guarantee: Guarantee) -> Guarantee:
-    """What a release by this mechanism promises when it is offered `guarantee`."""
-    return replace(guarantee, delta=0.0) if name in PURE else guarantee
+            yield Case(name, on_counts(mechanism.run), weight, mechanism.promised(offered))
 
 
 def attack(
@@ -138,7 +118,7 @@ def attack(
     best, where, how = 0.0, chosen[0].name, "nothing found"
     for pair in chosen:
         progress(pair.name)
-        with opened(pair) as (first, second), intercepted(), case.within(), warnings.catch_warnings():
+        with opened(pair) as (first, second), warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             for tables in ((first, second), (second, first)):
                 tilt = _tilt(case, [follow(case.mechanism, tables, case.claim, case.request) for _ in range(pilot)])

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import AccuracyWarning
 from ..mechanisms import Estimate
-from ..privacy import Guarantee, Spending, add_discrete_gaussian, add_discrete_laplace
+from ..privacy import OPENDP, Guarantee, Sampler, Spending
 from ..privacy.accounting import gaussian_sigma, laplace_scale
 from ..privacy.gaussian import gaussian_mu
 from .attack import Case, Finding
@@ -24,7 +24,6 @@ from .pairs import Tables, opened, pairs_for
 
 __all__ = ["attack_releases", "attack_sampler"]
 
-Floats = npt.NDArray[np.float64]
 THRESHOLDS = 60
 
 
@@ -54,7 +53,12 @@ def attack_releases(
 
 
 def attack_sampler(
-    kind: Literal["laplace", "gaussian"], claim: Guarantee, *, draws: int = 20_000, confidence: float = 0.99
+    kind: Literal["laplace", "gaussian"],
+    claim: Guarantee,
+    *,
+    draws: int = 20_000,
+    confidence: float = 0.99,
+    sampler: Sampler = OPENDP,
 ) -> Finding:
     """Attack the noise itself: one number, moved by its sensitivity, drawn many times.
 
@@ -63,10 +67,10 @@ def attack_sampler(
     sensitivity = 2**30
     if kind == "laplace":
         scale = laplace_scale(sensitivity, claim.epsilon)
-        seen = [add_discrete_laplace(np.full(draws, at), scale) for at in (sensitivity, 0)]
+        seen = [sampler.laplace(np.full(draws, at), scale, None) for at in (sensitivity, 0)]
     else:
         scale = gaussian_sigma(sensitivity, gaussian_mu(claim.epsilon, claim.delta))
-        seen = [add_discrete_gaussian(np.full(draws, at), scale) for at in (sensitivity, 0)]
+        seen = [sampler.gaussian(np.full(draws, at), scale, None) for at in (sensitivity, 0)]
     first, second = (values.astype(np.float64)[:, None] for values in seen)
     found = _bound(first, second, claim, 1 - confidence, gaussian=kind == "gaussian")
     return Finding(f"sampler: {kind}", "-", claim, found, confidence, "one number", "black box", 2 * draws)

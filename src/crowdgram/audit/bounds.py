@@ -10,14 +10,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from ..arrays import Floats
 from ..privacy.gaussian import gaussian_delta, gaussian_epsilon
 
 __all__ = ["GRID", "epsilon_from_losses", "epsilon_from_rates", "gaussian_epsilon_from_rates", "rate_bounds"]
 
-Floats = npt.NDArray[np.float64]
 
 GRID = 2.0 ** np.arange(-6, 7.01, 1 / 128)
 """The epsilons that are tested, in this order: each half a percent above the one before."""

@@ -13,11 +13,12 @@ from itertools import product
 from typing import Any
 
 from ..errors import InvalidArgument
-from ..mechanisms import Request, Weight, check_mechanism
-from ..paper import PAPER_MECHANISMS
+from ..mechanisms import Discovering, Request, Weight
 from ..privacy import Adjacency, Guarantee, Spending
-from ..releases.pipeline import ALL_MECHANISMS, release
-from .attack import Case, claimed
+from ..releases.pipeline import run
+from ..releases.query import Query
+from ..releases.registry import as_mechanism
+from .attack import Case
 from .pairs import RowPair
 
 __all__ = ["FORMS", "Form", "form_cases", "released"]
@@ -63,31 +64,24 @@ def form_cases(
         form = FORMS[name]
         if form.finds and delta == 0 and forms is None:  # of all forms, those that can do without
             continue
-        if form.finds and (delta == 0 or mechanism in PAPER_MECHANISMS):
+        kind = as_mechanism(mechanism)
+        if form.finds and (delta == 0 or not isinstance(kind, Discovering)):
             raise InvalidArgument(
                 f"form={name!r} finds items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it needs a "
                 "delta, such as 1e-6, and a mechanism other than 'paper'."
             )
         for weight, adjacency in product(weights, adjacencies):
-            check_mechanism(mechanism, weight, delta, None, None, known=ALL_MECHANISMS)
             offered = Guarantee(epsilon, delta, adjacency)
-            claim = offered if form.finds else claimed(mechanism, offered)
-            ask = partial(released, mechanism=mechanism, **form.arguments)
+            kind.check(offered, weight)
+            claim = offered if form.finds else kind.promised(offered)
+            ask = partial(released, mechanism=kind, **form.arguments)
             yield Case(f"{name}: {mechanism}", ask, weight, claim, pairs=form.pairs(adjacency))
 
 
 def released(table: Any, spending: Spending, request: Request, **arguments: Any) -> Any:
-    """A whole release of `table`. Its budget is its own; `spending` only says how large it is."""
-    offered = spending.guarantee
-    return release(
-        table,
-        user="user",
-        epsilon=offered.epsilon,
-        delta=offered.delta,
-        adjacency=offered.adjacency,
-        weight=request.weight,
-        **arguments,
-    )
+    """A whole release of `table`. Its budget is its own; `spending` says how large it is, and who draws the noise."""
+    query = Query(user="user", guarantee=spending.guarantee, weight=request.weight, **arguments)
+    return run(table, query, sampler=spending.sampler)
 
 
 def _found(adjacency: Adjacency) -> tuple[RowPair, ...]:

@@ -1,7 +1,7 @@
 """A mechanism on two neighbouring tables at once, given the same noisy outcomes: the exact privacy loss of each path.
 
-Both runs are the real code down to `Spending`; only the sampler behind it is stood in for. At each draw the two runs
-show their exact integers (x on the first table, x' on the second), one outcome y is drawn for both, and the loss
+Both runs are the real code; each has a sampler of its own that stops at every draw. The two runs show their exact
+integers (x on the first table, x' on the second), one outcome y is drawn for both, and the loss
 
     L = sum over draws of log P[y | x] - log P[y | x']
 
@@ -16,37 +16,43 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Integers
 from ..errors import CrowdgramError
-from ..mechanisms import Request, discovery
-from ..privacy import Guarantee, Spending, noise
-from ..privacy import spending as spending_module
-from ..tables import HeldItems
+from ..mechanisms import Estimate, Request
+from ..privacy import Guarantee, Labels, Opening, Spending
+from ..tables import Counts
 from .draws import Asked, Path, Sampling, Tilt
 
-__all__ = ["Mechanism", "door", "follow", "intercepted", "swapped"]
+__all__ = ["Attacked", "follow", "on_counts"]
 
-Integers = npt.NDArray[np.int64]
-Mechanism = Callable[[Any, Spending, Request], Any]
+Attacked = Callable[[Any, Spending, Request], Any]
 """From a table (counts, or rows for a whole release), a budget and what is asked, to what comes out."""
 
 PATIENCE = 120.0
 """Seconds that one step of a mechanism may take before the audit gives up."""
 
 
+def on_counts(mechanism: Callable[[Counts, Opening, Request], Estimate]) -> Attacked:
+    """A mechanism of a release, which is handed a budget that is open."""
+
+    def run(counts: Counts, spending: Spending, request: Request) -> Estimate:
+        return mechanism(counts, spending.open(), request)
+
+    return run
+
+
 def follow(
-    mechanism: Mechanism, tables: tuple[Any, Any], guarantee: Guarantee, request: Request, tilt: Tilt | None = None
+    mechanism: Attacked, tables: tuple[Any, Any], guarantee: Guarantee, request: Request, tilt: Tilt | None = None
 ) -> Path:
-    """Run `mechanism` on both tables with the same outcomes. Call within `intercepted`."""
+    """Run `mechanism` on both tables with the same outcomes."""
     sampling = Sampling(tilt or Tilt())
-    runs = [_Run(mechanism, table, Spending(guarantee), request) for table in tables]
+    runs = [_Run(mechanism, table, guarantee, request) for table in tables]
     try:
         while True:
             one, other = (run.next() for run in runs)
@@ -63,70 +69,22 @@ def follow(
             run.stop()
 
 
-@contextmanager
-def intercepted() -> Iterator[None]:
-    """Stand in for the sampler and the salts of the threads that `follow` starts; others draw as always."""
-    doors = [
-        (spending_module, "noise", _Door()),
-        (noise, "secrets", _Salts(vars(noise)["secrets"])),
-        (discovery, "_sums", _named(vars(discovery)["_sums"])),
-        (HeldItems, "sum", _named_as_held(HeldItems.sum)),
-    ]
-    before = [(module, name, getattr(module, name)) for module, name, _ in doors]
-    try:
-        for module, name, door in doors:
-            setattr(module, name, door)
-        yield
-    finally:
-        for module, name, value in before:
-            setattr(module, name, value)
-
-
-@contextmanager
-def swapped(owner: Any, name: str, stand_in: Callable[..., Any]) -> Iterator[None]:
-    """Put `stand_in` in the place of a function, in the threads that `follow` starts and in no others.
-
-    For code that is broken on purpose, and for engines that remember.
-    """
-    real = getattr(owner, name)
-
-    def chosen(*arguments: Any, **named: Any) -> Any:
-        return (real if getattr(_here, "run", None) is None else stand_in)(*arguments, **named)
-
-    setattr(owner, name, chosen)
-    try:
-        yield
-    finally:
-        setattr(owner, name, real)
-
-
-def door() -> Any:
-    """What `Spending` draws by just now: the sampler, or what stands in for it."""
-    return vars(spending_module)["noise"]
-
-
 class _Stopped(BaseException):
     """The other run parted from this one: there is nothing left to do."""
 
 
-_here = threading.local()
-
-
 class _Run:
-    """A mechanism in a thread of its own, which stops at each draw."""
+    """A mechanism in a thread of its own, which stops at each draw. It is the sampler of its own budget."""
 
-    def __init__(self, mechanism: Mechanism, table: Any, spending: Spending, request: Request) -> None:
+    def __init__(self, mechanism: Attacked, table: Any, guarantee: Guarantee, request: Request) -> None:
         self._asked: queue.Queue[Any] = queue.Queue()
         self._answers: queue.Queue[Any] = queue.Queue()
-        self.spending = spending
-        self.names: tuple[Any, ...] | None = None
-        self.known: tuple[Any, list[Any]] | None = None
+        self.spending = Spending(guarantee, self)
         quiet = replace(request, report=lambda _: None)
 
         def work() -> None:
-            _here.run = self
             try:
-                self._asked.put(mechanism(table, spending, quiet))
+                self._asked.put(mechanism(table, self.spending, quiet))
             except _Stopped:
                 pass
             except Exception as error:  # noqa: BLE001 (handed to the thread that waits)
@@ -135,12 +93,18 @@ class _Run:
         self._thread = threading.Thread(target=work, daemon=True)
         self._thread.start()
 
-    def ask(self, asked: Asked) -> Any:
-        self._asked.put(asked)
-        answer = self._answers.get()
-        if answer is _Stopped:
-            raise _Stopped
-        return answer
+    def laplace(self, values: Integers | Sequence[int], scale: float, labels: Labels | None, /) -> Integers:
+        return self._noisy("laplace", values, scale, labels)
+
+    def gaussian(self, values: Integers | Sequence[int], sigma: float, labels: Labels | None, /) -> Integers:
+        return self._noisy("gaussian", values, sigma, labels)
+
+    def choose(self, scores: Integers, scale: float, /) -> Integers:
+        rows = tuple(tuple(row) for row in scores.tolist())
+        return np.array(self._ask(Asked("choice", rows, float(scale))), dtype=np.int64)
+
+    def salt(self) -> str:
+        return str(self._ask(Asked("salt", (), 0.0)))
 
     def answer(self, outcome: Any) -> None:
         self._answers.put(outcome)
@@ -153,78 +117,17 @@ class _Run:
             self._answers.put(_Stopped)
             self._thread.join(PATIENCE)
 
+    def _noisy(self, kind: str, values: Integers | Sequence[int], scale: float, labels: Labels | None) -> Integers:
+        """Where the number of coordinates is private it differs between the tables, and so do their places."""
+        row, names = tuple(int(value) for value in values), None if labels is None else tuple(labels())
+        return np.array(self._ask(Asked(kind, (row,), float(scale), names)), dtype=np.int64)
 
-class _Door:
-    """In place of `crowdgram.privacy.noise` as `Spending` sees it."""
-
-    def add_discrete_laplace(self, values: Integers | Sequence[int], scale: float) -> Integers:
-        return self._noisy("laplace", values, scale)
-
-    def add_discrete_gaussian(self, values: Integers | Sequence[int], sigma: float) -> Integers:
-        return self._noisy("gaussian", values, sigma)
-
-    def choose_each(self, scores: Integers, scale: float) -> Integers:
-        run = getattr(_here, "run", None)
-        if run is None:
-            return noise.choose_each(scores, scale)
-        rows = tuple(tuple(row) for row in scores.tolist())
-        return np.array(run.ask(Asked("choice", rows, float(scale))), dtype=np.int64)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(noise, name)
-
-    def _noisy(self, kind: str, values: Integers | Sequence[int], scale: float) -> Integers:
-        run = getattr(_here, "run", None)
-        if run is None:
-            add = noise.add_discrete_laplace if kind == "laplace" else noise.add_discrete_gaussian
-            return add(values, scale)
-        row, names, run.names = tuple(int(value) for value in values), run.names, None
-        return np.array(run.ask(Asked(kind, (row,), float(scale), names)), dtype=np.int64)
-
-
-def _named(real: Callable[..., Any]) -> Callable[..., Any]:
-    """In place of `discovery._sums`: the next draw is told which items its coordinates are. Their number differs
-    between the two tables, and so do their places.
-    """
-
-    def sums(sets: Any, alive: Integers, gains: Integers) -> Any:
-        run = getattr(_here, "run", None)
-        if run is not None:
-            # Items are numbered in the order of their values, and `named` gives them in that order.
-            if run.known is None or run.known[0] is not sets:
-                run.known = sets, sets.named(np.arange(sets.items))
-            run.names = tuple(run.known[1][place] for place in alive.tolist())
-        return real(sets, alive, gains)
-
-    return sums
-
-
-def _named_as_held(real: Callable[..., Any]) -> Callable[..., Any]:
-    """In place of `HeldItems.sum`: the same, for the one histogram that finds items and measures them."""
-
-    def sums(held: HeldItems, row_cap: int) -> Any:
-        places, totals = real(held, row_cap)
-        run = getattr(_here, "run", None)
-        if run is not None:
-            of = {place: item for item, place in held.named(places).items()}
-            run.names = tuple(of[place] for place in places.tolist())
-        return places, totals
-
-    return sums
-
-
-class _Salts:
-    """In place of `secrets` as `crowdgram.privacy.noise` sees it: both runs get the same salt."""
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def token_hex(self, size: int) -> str:
-        run = getattr(_here, "run", None)
-        return str(self._real.token_hex(size) if run is None else run.ask(Asked("salt", (), float(size))))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+    def _ask(self, asked: Asked) -> Any:
+        self._asked.put(asked)
+        answer = self._answers.get()
+        if answer is _Stopped:
+            raise _Stopped
+        return answer
 
 
 def _parted(one: Any, other: Any, runs: Sequence[_Run]) -> str | None:

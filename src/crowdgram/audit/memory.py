@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
-from ..tables.engine import DuckEngine, Engine, engine_for
+from ..tables.engine import DuckEngine
 
-__all__ = ["Remembering", "remembered"]
+__all__ = ["Remembering"]
 
 
 class Remembering(DuckEngine):
@@ -17,8 +18,19 @@ class Remembering(DuckEngine):
     is the same table.
 
     Answers are exact functions of questions, so nothing else changes. What a release drops or closes stays for the
-    next one; `forget` ends it.
+    next one.
     """
+
+    @classmethod
+    @contextmanager
+    def opened(cls) -> Iterator[Remembering]:
+        """An engine, closed at the end."""
+        engine = cls.embedded()
+        assert isinstance(engine, cls)
+        try:
+            yield engine
+        finally:
+            super(cls, engine).close()
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -43,22 +55,7 @@ class Remembering(DuckEngine):
     def close(self) -> None:
         """Nothing: the next run goes on with it."""
 
-    def forget(self) -> None:
-        """Drop all that was kept, and close."""
-        super().close()
-
     def _once(self, question: Any, ask: Callable[[], Any]) -> Any:
         if question not in self._known:
             self._known[question] = ask()
         return self._known[question]
-
-
-def remembered(engines: Sequence[Engine]) -> Callable[..., Engine]:
-    """As `engine_for`, but a table of one of these engines is worked on by the engine itself."""
-
-    def known(backend: Any, *arguments: Any) -> Engine:
-        return next((engine for engine in engines if engine.backend is backend), None) or engine_for(
-            backend, *arguments
-        )
-
-    return known

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from ..privacy import Adjacency
-from ..tables import ROW_LIMIT, Counts, known_counts, sources
-from .lockstep import swapped
-from .memory import Remembering, remembered
+from ..tables import ROW_LIMIT, Counts, Placed, known_counts
+from .memory import Remembering
 
 __all__ = ["Pair", "RowPair", "Tables", "opened", "pairs_for"]
 
@@ -74,10 +73,10 @@ class RowPair:
         assert len(changed) == 1
         assert not changed & {row[0] for row in self.crowd}
 
-    def placed(self, first: Remembering, second: Remembering) -> tuple[Any, Any]:
+    def placed(self, first: Remembering, second: Remembering) -> tuple[Placed, Placed]:
         return (
-            first.upload(self._rows(self.first), "placing rows"),
-            second.upload(self._rows(self.second), "placing rows"),
+            Placed(first, first.upload(self._rows(self.first), "placing rows")),
+            Placed(second, second.upload(self._rows(self.second), "placing rows")),
         )
 
     def _rows(self, own: tuple[tuple[int, ...], ...]) -> pa.Table:
@@ -114,15 +113,8 @@ def pairs_for(adjacency: Adjacency) -> tuple[Pair, ...]:
 @contextmanager
 def opened(pair: Tables) -> Iterator[tuple[Any, Any]]:
     """The two tables, each in an engine of its own, which remembers."""
-    with ExitStack() as stack:
-        engines = []
-        for _ in range(2):
-            engine = Remembering.embedded()
-            assert isinstance(engine, Remembering)
-            stack.callback(engine.forget)
-            engines.append(engine)
-        stack.enter_context(swapped(sources, "engine_for", remembered(engines)))
-        yield pair.placed(*engines)
+    with Remembering.opened() as first, Remembering.opened() as second:
+        yield pair.placed(first, second)
 
 
 def _crowd(rows: Mapping[int, int]) -> dict[int, Mapping[int, int]]:

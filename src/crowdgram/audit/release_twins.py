@@ -1,67 +1,80 @@
 """Whole releases that are broken on purpose, each beside its healthy sibling. No release but an audit's can reach them.
 
-What is broken is swapped for the time of the attack, and in the threads of its runs alone.
+A broken release is made of the same parts as a real one, put together here with one of them wrong.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .. import tables
-from ..mechanisms import Request, discovery
+from ..arrays import Integers
+from ..mechanisms import Gaussian, Laplace, Request, discovery, open_search
 from ..privacy import Adjacency, Guarantee, Spending
-from ..privacy.threshold import lone_threshold
-from ..tables import UNIT, Counts, Domain, ItemSets, Rows, count_rows
+from ..releases.registry import as_mechanism
+from ..tables import UNIT, Domain, ItemSets, count_rows, item_sets, open_rows, read_domain, tally_rows
 from .attack import Case
 from .forms import FORMS, GROUPS, KINDS, PLACES, released
-from .lockstep import swapped
 from .twins import Twin
 
 __all__ = ["RELEASE_TWINS"]
 
-Integers = npt.NDArray[np.int64]
 
-
-def low_threshold() -> AbstractContextManager[None]:
+def low_threshold(table: Any, spending: Spending, request: Request) -> Any:
     """The threshold that one item of one user needs, where a user may have a thousand."""
-
-    def for_one(tops: Any, rounds: int, sigma: float, delta: float) -> int:
-        return lone_threshold(tops[:1], rounds, sigma, delta)
-
-    return swapped(discovery, "lone_threshold", for_one)
+    return _found(table, spending, request, most_paid=1)
 
 
-def whole_weights() -> AbstractContextManager[None]:
+class _WholeWeights(ItemSets):
     """Every item of a user gets the whole weight: the norm grows with the number of items."""
 
-    def whole(sets: ItemSets, gains: Integers) -> Integers:
-        totals = np.zeros(sets.items, dtype=np.int64)
-        held = sets.engine.fetch(sets.members.group_by("idx").agg(users=sets.members.count()), "counting users by item")
+    def sum(self, gains: Integers) -> Integers:
+        totals = np.zeros(self.items, dtype=np.int64)
+        held = self.engine.fetch(self.members.group_by("idx").agg(users=self.members.count()), "counting users by item")
         totals[held.column("idx").to_numpy()] = UNIT * held.column("users").to_numpy()
         return np.where(gains > 0, totals, 0)
 
-    return swapped(ItemSets, "sum", whole)
+
+def whole_weights(table: Any, spending: Spending, request: Request) -> Any:
+    """Weights of items that are not held to norm one."""
+    return _found(table, spending, request, kind=_WholeWeights)
 
 
-def uncapped_counts() -> AbstractContextManager[None]:
+def _found(
+    table: Any,
+    spending: Spending,
+    request: Request,
+    *,
+    kind: type[ItemSets] = ItemSets,
+    most_paid: int = discovery.MOST_ITEMS,
+) -> Any:
+    """The steps of a release that finds items and goes on with Gaussian noise, one by one, so that one can be broken:
+    kind: how sets are summed; most_paid: how many items of one user the threshold is for.
+    """
+    _, plan = Gaussian().search(spending.guarantee, None)
+    rows = tally_rows(open_rows(table, user="user", item="item"))
+    search = open_search(spending.open(), plan)
+    sets = item_sets(rows, search.salt(), discovery.MOST_ITEMS)
+    thresholds = discovery.thresholds_for(discovery.round_sigma(search, plan), search.chance, most_paid)
+    items, found = discovery.search_sets(kind(**vars(sets)), search, plan, thresholds)
+    counts = count_rows(rows, Domain(tuple(items), rows.item_types, other=True))
+    return items, Gaussian().run(counts, found, replace(request, found=True))
+
+
+def uncapped_counts(table: Any, spending: Spending, request: Request) -> Any:
     """A user's weight is that of one row, whatever the row counts for."""
-
-    def uncapped(rows: Rows, domain: Domain) -> Counts:
-        counts = count_rows(rows, domain)
-        return replace(counts, users=counts.users.mutate(rows=counts.users.rows * 0 + 1))
-
-    return swapped(tables, "count_rows", uncapped)
+    rows = open_rows(table, user="user", item="item", count="n")
+    counts = count_rows(rows, read_domain(list(KINDS), rows.item_type))
+    uncapped = replace(counts, users=counts.users.mutate(rows=counts.users.rows * 0 + 1))
+    return Laplace().run(uncapped, spending.open(), request)
 
 
 def each_group(table: Any, spending: Spending, request: Request) -> tuple[Any, ...]:
     """A release of every group by itself, each with the whole budget: a user may be in all of them."""
-    asked = {"item": "item", "domain": list(KINDS), "mechanism": "laplace"}
+    asked = {"item": "item", "domain": list(KINDS), "mechanism": Laplace()}
     return tuple(released(table, spending, request, where=f'"group" = {group}', **asked) for group in GROUPS)
 
 
@@ -69,7 +82,7 @@ def each_column(table: Any, spending: Spending, request: Request) -> tuple[Any, 
     """A release of every column by itself, each with the whole budget."""
     lists = {"kind": list(KINDS), "place": list(PLACES)}
     return tuple(
-        released(table, spending, request, item=name, domain=domain, mechanism="laplace")
+        released(table, spending, request, item=name, domain=domain, mechanism=Laplace())
         for name, domain in lists.items()
     )
 
@@ -81,20 +94,20 @@ def _twins() -> tuple[Twin, ...]:
     edge, many, *_ = FORMS["found-items"].pairs(add)
 
     def case(form: str, claim: Guarantee, name: str | None = None, by: str = "laplace", **changes: Any) -> Case:
-        ask = partial(released, mechanism=by, **FORMS[form].arguments)
+        ask = partial(released, mechanism=as_mechanism(by), **FORMS[form].arguments)
         made = Case(f"{form}: {by}", ask, "users", claim, pairs=FORMS[form].pairs(add))
         return replace(made, name=name or made.name, **changes)
 
     return (
         Twin(
             "a threshold for one item where a user may have a thousand",
-            case("found-items", often, "low-threshold", "gaussian", within=low_threshold),
+            case("found-items", often, "low-threshold", mechanism=low_threshold),
             case("found-items", often, by="gaussian"),
             (many,),
         ),
         Twin(
             "weights of items that are not held to norm one",
-            case("found-items", usual, "whole-weights", "gaussian", within=whole_weights),
+            case("found-items", usual, "whole-weights", mechanism=whole_weights),
             case("found-items", usual, by="gaussian"),
             (edge,),
         ),
@@ -106,7 +119,7 @@ def _twins() -> tuple[Twin, ...]:
         ),
         Twin(
             "a row that counts for many, weighed as one",
-            case("counts", pure, "uncapped-counts", within=uncapped_counts),
+            case("counts", pure, "uncapped-counts", mechanism=uncapped_counts),
             case("counts", pure),
             FORMS["counts"].pairs(add)[:1],
         ),

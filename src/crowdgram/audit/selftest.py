@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from ..arrays import Integers
 from ..privacy.noise import unchecked_draws
 
 __all__ = ["DRAWS", "FALSE_ALARM", "MISSED", "SelfTest", "check_draws"]
 
-Integers = npt.NDArray[np.int64]
 Kind = Literal["laplace", "gaussian"]
 
 DRAWS = 30_000

@@ -12,18 +12,16 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..mechanisms import Estimate, Request
-from ..mechanisms.baselines import gaussian
-from ..privacy import Adjacency, ExponentialEvent, GaussianEvent, Guarantee, LaplaceEvent, Spending
-from ..privacy.accounting import gaussian_sigma
+from ..arrays import Integers
+from ..mechanisms import Estimate, Gaussian, Request
+from ..privacy import Adjacency, Guarantee, Labels, Sampler, Spending
 from ..tables import UNIT, Centre, CentredSum, Counts, Distances, concentration_sum, distances, l1_sum
 from .attack import Case
-from .lockstep import door
+from .lockstep import on_counts
 from .pairs import Pair, Tables, pairs_for
 
 __all__ = ["MECHANISM_TWINS", "Twin"]
 
-Integers = npt.NDArray[np.int64]
 BITS = 16
 RADII = tuple(UNIT << shift for shift in (BITS - 5, BITS - 4, BITS - 3))
 MASS = 2**BITS // 8
@@ -40,37 +38,29 @@ class Twin:
     pairs: tuple[Tables, ...]
 
 
-class _HalfTheNoise(Spending):
-    """Records the noise that is needed and draws half of it."""
+@dataclass(frozen=True)
+class _Rescaled:
+    """A sampler that draws for `factor` times the scale that it is asked for."""
 
-    def laplace(
-        self, purpose: str, sums: Integers, *, bound: int, epsilon: float, dimension: int | None = None
-    ) -> tuple[Integers, LaplaceEvent]:
-        scale = self.laplace_scale(bound, epsilon)
-        event = LaplaceEvent(purpose, self._l1(bound), scale, dimension or max(len(sums), 1))
-        self._spend(event)
-        return door().add_discrete_laplace(sums, event.scale / 2), event
+    real: Sampler
+    factor: float
 
-    def gaussian(
-        self,
-        purpose: str,
-        sums: Integers | Sequence[int],
-        *,
-        bound: int,
-        mu: float,
-        non_negative: bool = False,
-        dimension: int | None = None,
-    ) -> tuple[Integers, GaussianEvent]:
-        sensitivity = self._l2(bound, non_negative)
-        sigma = gaussian_sigma(sensitivity, mu)
-        event = GaussianEvent(purpose, sensitivity, sigma, dimension or max(len(sums), 1))
-        self._spend(event)
-        return door().add_discrete_gaussian(sums, event.sigma / 2), event
+    def laplace(self, values: Integers | Sequence[int], scale: float, labels: Labels | None, /) -> Integers:
+        return self.real.laplace(values, self.factor * scale, labels)
+
+    def gaussian(self, values: Integers | Sequence[int], sigma: float, labels: Labels | None, /) -> Integers:
+        return self.real.gaussian(values, self.factor * sigma, labels)
+
+    def choose(self, scores: Integers, scale: float, /) -> Integers:
+        return self.real.choose(scores, self.factor * scale)
+
+    def salt(self) -> str:
+        return self.real.salt()
 
 
 def half_the_noise(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Plain Gaussian noise on counts, at half of the sigma that is recorded."""
-    return gaussian(counts, _HalfTheNoise(spending.guarantee), request)
+    return Gaussian().run(counts, _rescaled(spending, 0.5).open(), request)
 
 
 def centred(counts: Counts, spending: Spending, _: Request) -> Estimate:
@@ -118,16 +108,14 @@ def overlapping_parts(counts: Counts, spending: Spending, _: Request) -> Estimat
 def commonest(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """The commonest item, by the exponential mechanism: P[i] proportional to exp(epsilon S_i / 2)."""
     epsilon = spending.guarantee.epsilon
-    chosen, _event = spending.choose("the commonest item", l1_sum(counts, 1), sensitivity=UNIT, epsilon=epsilon)
+    finish = spending.open().looks().finish_purely()
+    chosen, _event = finish.choose("the commonest item", l1_sum(counts, 1), sensitivity=UNIT, epsilon=epsilon)
     return _estimate(np.eye(counts.items)[chosen])
 
 
-def printed_exponential(counts: Counts, spending: Spending, _: Request) -> Estimate:
+def printed_exponential(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """As `commonest`, by the formula as the paper prints it: P[i] proportional to exp(S_i / (2 epsilon))."""
-    epsilon = spending.guarantee.epsilon
-    spending._spend(ExponentialEvent("the commonest item", epsilon, counts.items))
-    chosen = door().choose_each(l1_sum(counts, 1).reshape(1, -1), 2 * epsilon * UNIT)
-    return _estimate(np.eye(counts.items)[int(chosen[0])])
+    return commonest(counts, _rescaled(spending, spending.guarantee.epsilon**2), request)
 
 
 def float_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
@@ -154,8 +142,9 @@ def _around(counts: Counts, spending: Spending, centre: npt.NDArray[np.float64],
     radius = RADII[-1]
     (sums,) = measured.levels([radius], 1)
     measured.drop()
-    mu = spending.remaining_mu(counts.items + 1)
-    noisy, _ = spending.gaussian("deviations", sums.vector(), bound=radius, mu=mu, non_negative=non_negative)
+    rounds = spending.open().looks().rounds()
+    mu = rounds.remaining_mu(counts.items + 1)
+    noisy, _ = rounds.gaussian("deviations", sums.vector(), bound=radius, mu=mu, non_negative=non_negative)
     return _estimate(measured.centre.coordinates / 2**BITS + noisy[:-1] / 2.0 ** (BITS + 40))
 
 
@@ -167,18 +156,25 @@ def _measured(counts: Counts, centre: npt.NDArray[np.float64]) -> Distances:
 def _level_by_level(spending: Spending, levels: Sequence[CentredSum]) -> Estimate:
     """Gaussian noise on every level for its width, with equal parts of the budget."""
     vectors = [level.vector() for level in levels]
-    mu = spending.remaining_mu(sum(len(vector) for vector in vectors)) * (1 - 1e-9) / len(vectors) ** 0.5
+    rounds = spending.open().looks().rounds()
+    mu = rounds.remaining_mu(sum(len(vector) for vector in vectors)) * (1 - 1e-9) / len(vectors) ** 0.5
     widths = [high - low for low, high in pairwise([0, *RADII])]
     noisy = [
-        spending.gaussian(f"level {j}", vector, bound=width, mu=mu)[0]
+        rounds.gaussian(f"level {j}", vector, bound=width, mu=mu)[0]
         for j, (vector, width) in enumerate(zip(vectors, widths, strict=True))
     ]
     return _estimate(np.sum(noisy, axis=0) / 2.0 ** (BITS + 40))
 
 
 def _plain(spending: Spending, sums: Integers) -> Estimate:
-    noisy, _ = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
+    finish = spending.open().looks().finish_purely()
+    noisy, _ = finish.laplace("counts by item", sums, bound=UNIT, epsilon=finish.remaining_epsilon())
     return _estimate(noisy / UNIT)
+
+
+def _rescaled(spending: Spending, factor: float) -> Spending:
+    """The same budget, with a sampler that keeps to another scale than the one that is recorded."""
+    return Spending(spending.guarantee, _Rescaled(spending.sampler, factor))
 
 
 def _cap(request: Request) -> int:
@@ -213,7 +209,7 @@ def _twins() -> tuple[Twin, ...]:
         Twin(
             "half of the noise that is recorded",
             Case("half-the-noise", half_the_noise, "users", usual),
-            Case("gaussian", gaussian, "users", usual),
+            Case("gaussian", on_counts(Gaussian().run), "users", usual),
             corner,
         ),
         Twin(

@@ -29,7 +29,7 @@ from ..errors import (
 )
 from ..privacy import Adjacency
 from . import ledgers
-from .once import Once
+from .once import MECHANISM, Once
 from .paper import PAPER_COMMANDS
 from .saved import SAVED_COMMANDS
 
@@ -56,15 +56,6 @@ CHARGING, STORING, SAVING = "charging the ledger", "storing the release in the l
 class WeightChoice(StrEnum):
     ROWS = "rows"
     USERS = "users"
-
-
-class MechanismChoice(StrEnum):
-    AUTO = "auto"
-    ADAPTIVE = "adaptive"
-    LAPLACE = "laplace"
-    GAUSSIAN = "gaussian"
-    SAMPLE_ONE = "sample-one"
-    PAPER = "paper"
 
 
 class ConstantsChoice(StrEnum):
@@ -219,7 +210,7 @@ def release(
     adjacency: Annotated[
         Adjacency, typer.Option(help="add-remove hides that a user is there; replace hides what a user's rows are.")
     ] = Adjacency.ADD_REMOVE,
-    mechanism: Annotated[MechanismChoice, typer.Option(help="How the noise is added.")] = MechanismChoice.AUTO,
+    mechanism: Annotated[str, typer.Option(help="How the noise is added.", metavar=MECHANISM)] = "auto",
     max_rows_per_user: Annotated[
         int | None,
         typer.Option(
@@ -228,7 +219,10 @@ def release(
     ] = None,
     rounds: Annotated[
         int | None,
-        typer.Option(help="Rounds of the adaptive estimate. [default: rounds go on while the predicted error falls]"),
+        typer.Option(
+            help="Of mechanisms auto and adaptive: how many rounds. [default: rounds go on while the predicted error "
+            "falls]"
+        ),
     ] = None,
     constants: Annotated[
         ConstantsChoice | None,
@@ -247,8 +241,11 @@ def release(
 ) -> None:
     """Release a table's distribution over items."""
     from .. import releases, results
+    from ..releases.registry import make_mechanism
     from .display import Stages, printable, show
 
+    options = {"rounds": rounds, "constants": None if constants is None else constants.value, "alpha": alpha}
+    chosen = make_mechanism(mechanism, **options)
     columns = [_named(one) for one in item]
     given = _domain(columns, domain or [], domain_column)
     opened, path = _source(source, table, query)
@@ -280,11 +277,8 @@ def release(
             other=other,
             adjacency=adjacency,
             weight=weight.value,
-            mechanism=mechanism.value,
+            mechanism=chosen,
             max_rows_per_user=max_rows_per_user,
-            rounds=rounds,
-            constants=None if constants is None else constants.value,
-            alpha=alpha,
             ledger=ledger,
             label=label,
             progress=stages,

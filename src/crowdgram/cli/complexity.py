@@ -25,6 +25,7 @@ from rich.table import Table
 from .. import theory
 from ..errors import AccuracyWarning, InvalidArgument
 from ..mechanisms.estimate import from_noisy_sums
+from ..paper import Paper
 from ..privacy import Adjacency, Guarantee, Spending
 from ..releases import release
 from ..results import Release
@@ -139,15 +140,15 @@ def _without_privacy(_: Question, crowd: Crowd) -> Floats:
 
 
 def _laplace(question: Question, crowd: Crowd) -> Floats:
-    """`mechanisms.baselines.laplace` with the row cap known, on sums drawn at once."""
-    spending = Spending(replace(question.guarantee(), delta=0.0))
+    """`mechanisms.Laplace` with the row cap known, on sums drawn at once."""
+    spending = Spending(replace(question.guarantee(), delta=0.0)).open().looks().finish_purely()
     noisy, event = spending.laplace("counts by item", _sums(crowd), bound=UNIT, epsilon=spending.remaining_epsilon())
     return from_noisy_sums(noisy, event, {}).probabilities
 
 
 def _gaussian(question: Question, crowd: Crowd) -> Floats:
-    """`mechanisms.baselines.gaussian` with the row cap known, on sums drawn at once."""
-    spending = Spending(question.guarantee())
+    """`mechanisms.Gaussian` with the row cap known, on sums drawn at once."""
+    spending = Spending(question.guarantee()).open().looks().rounds()
     mu = spending.remaining_mu(crowd.items)
     noisy, event = spending.gaussian("counts by item", _sums(crowd), bound=UNIT, mu=mu, non_negative=True)
     return from_noisy_sums(noisy, event, {}).probabilities
@@ -164,12 +165,12 @@ def _auto(question: Question, crowd: Crowd) -> Floats:
 
 def _paper(question: Question, crowd: Crowd) -> Floats:
     """As printed, so with the cover and the accuracy that the theorem takes for alpha."""
-    return _released(question, crowd, mechanism="paper", constants="paper", alpha=question.alpha, known=True)
+    return _released(question, crowd, mechanism=Paper(alpha=question.alpha), known=True)
 
 
 def _paper_tight(question: Question, crowd: Crowd) -> Floats:
     """With the accuracy that the mechanism predicts to be best."""
-    return _released(question, crowd, mechanism="paper", constants="tight", known=True)
+    return _released(question, crowd, mechanism=Paper(constants="tight"), known=True)
 
 
 def _released(question: Question, crowd: Crowd, *, known: bool = False, **options: Any) -> Floats:

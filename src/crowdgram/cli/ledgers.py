@@ -146,14 +146,13 @@ def saved(release: Release | GroupedRelease, output: Path, ledger: Path | None) 
 
 
 def _figures(ledger: Ledger, entries: list[Entry]) -> dict[str, Any]:
-    from ..mechanisms import Request
+    from ..mechanisms import Auto, Gaussian, Laplace, Mechanism, Request
     from ..releases import largest_epsilon
 
-    request = Request("rows", None, None, lambda _: None)
+    request = Request("rows", None, lambda _: None)
     usual = replace(ledger.budget, delta=USUAL_PART * ledger.budget.delta)
-    asked = [("laplace", replace(usual, delta=0.0))]
-    if usual.delta > 0.0:
-        asked += [("gaussian", usual), ("auto", usual)]
+    shown: list[Mechanism] = [Laplace(), *([Gaussian(), Auto()] if usual.delta > 0.0 else ())]
+    asked = [(mechanism, mechanism.promised(usual)) for mechanism in shown]
     return {
         "budget": ledger.budget.to_dict(),
         "releases": len(entries),
@@ -166,7 +165,7 @@ def _figures(ledger: Ledger, entries: list[Entry]) -> dict[str, Any]:
         },
         "would_fit": [
             {
-                "mechanism": mechanism,
+                "mechanism": mechanism.name,
                 "delta": one.delta,
                 # Few items set aside the most for looks, so that what fits for one fits for any number.
                 "epsilon": largest_epsilon(ledger, one, mechanism, request, 1),

@@ -1,4 +1,4 @@
-"""Commands whose options are given once: of two, the first would be passed over in silence."""
+"""What all commands have in common: options are given once, and help lists the mechanisms."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperOption
 
-__all__ = ["Once"]
+__all__ = ["MECHANISM", "Once"]
+
+MECHANISM = "MECHANISM"
+"""How the help of an option shows a mechanism's name; in the help itself it is the list of them."""
 
 
 class Once(TyperCommand):
-    """A command that refuses an option for one value which is given again."""
+    """A command that refuses an option for one value which is given again: of two, the first would be passed over in
+    silence.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
@@ -18,3 +23,12 @@ class Once(TyperCommand):
             if isinstance(one, TyperOption) and not one.multiple and not one.is_flag and one in order[:place]:
                 ctx.fail(f"{one.opts[0]} is given more than once. Give it once.")
         return super().parse_args(ctx, args)
+
+    def get_help(self, ctx: Any) -> str:
+        """The help, with mechanisms as they are registered: loaded here, so that other commands start without them."""
+        for one in self.params:
+            if isinstance(one, TyperOption) and one.metavar == MECHANISM:
+                from ..releases.registry import MECHANISMS
+
+                one.metavar = f"[{'|'.join(MECHANISMS)}]"
+        return super().get_help(ctx)

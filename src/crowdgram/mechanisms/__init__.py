@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, open_discovery, plan_discovery, rehearse
+from .auto import Adaptive, Auto
+from .baselines import Gaussian, Laplace, SampleOne
+from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, open_search, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
 from .few import estimate_few
-from .looks import FOUND, reserve_pilot
-from .opening import Opened, find_items
-from .plans import PURE_LEAST, plan_opening, plan_release
-from .registry import MECHANISMS, PURE, Mechanism, check_mechanism
+from .looks import FOUND, pilot_reserves
+from .mechanism import MOST_RESERVED, PURE_LEAST, Discovering, Mechanism, check_whole
+from .opening import FoundByHistogram, FoundByRounds, find_items
 from .request import Request, Weight
 from .shrink import expected
 
@@ -16,24 +17,28 @@ __all__ = [
     "CONFIDENCE",
     "DEFAULT_SHARE",
     "FOUND",
-    "MECHANISMS",
-    "PURE",
+    "MOST_RESERVED",
     "PURE_LEAST",
+    "Adaptive",
+    "Auto",
+    "Discovering",
     "DiscoveryPlan",
     "Estimate",
+    "FoundByHistogram",
+    "FoundByRounds",
+    "Gaussian",
+    "Laplace",
     "Mechanism",
-    "Opened",
     "Request",
+    "SampleOne",
     "Weight",
-    "check_mechanism",
+    "check_whole",
     "discover",
     "estimate_few",
     "expected",
     "find_items",
-    "open_discovery",
+    "open_search",
+    "pilot_reserves",
     "plan_discovery",
-    "plan_opening",
-    "plan_release",
     "rehearse",
-    "reserve_pilot",
 ]

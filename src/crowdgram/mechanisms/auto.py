@@ -9,14 +9,19 @@ of epsilon.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..privacy import Spending
+from ..privacy import Cost, Guarantee, Looks, PureFinish, Ready, Reserve, Spending
 from ..tables import ROW_LIMIT, UNIT, Counts, concentration_sum, l1_sum, rows_histogram
-from .budget import Budget
+from .baselines import Laplace
+from .budget import Allowance, Budget
+from .costs import gaussian_way, histogram_way, items_between, pure_way
+from .discovery import DiscoveryPlan, Finish, rehearse
 from .estimate import Estimate, from_noisy_sums
 from .looks import (
     CENTRE,
@@ -28,17 +33,20 @@ from .looks import (
     look_at_rows,
     look_longer,
     looked_for,
-    reserve_pilot,
+    pilot_reserves,
 )
+from .mechanism import PURE_LEAST, Discovering, Mechanism, check_whole
 from .request import Request
 from .rounds import Facts, run_rounds
 from .row_bound import Bound, Disagreement, Spread, best_bound, bias_of, share_above
 from .user_sizes import Crowds, read
 
-__all__ = ["adaptive", "auto", "round_coordinates"]
+__all__ = ["Adaptive", "Auto"]
 
 Floats = npt.NDArray[np.float64]
 
+MOST_ROUNDS = 12
+"""That a caller may ask for."""
 SPENDABLE = 1 - 1e-9
 """Of a budget that is divided into shares: the sum of rounded parts must not exceed it."""
 POWER = -0.4, 0.2
@@ -59,25 +67,80 @@ AROUND = (0.5, 0.35, 0.15), (0.5, 1.0, 2.0)
 """How far users are from a centre, around their root mean square: the nearer most, some far."""
 
 
-def auto(counts: Counts, spending: Spending, request: Request) -> Estimate:
+@dataclass(frozen=True)
+class Adaptive(Discovering):
+    """Adaptive rounds, without choosing.
+
+    rounds: how many; by default they continue while the predicted error falls.
+    """
+
+    name = "adaptive"
+    finish: ClassVar[Finish] = "gaussian"
+    rounds: int | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("rounds", self.rounds, MOST_ROUNDS)
+
+    def instead(self, _: Guarantee) -> Sequence[Mechanism]:
+        return [Laplace()]
+
+    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+        return pilot_reserves(guarantee, items, rows=request.buys_rows)
+
+    def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        if trial.guarantee.delta == 0.0:
+            return [pure_way(trial)]
+        return [gaussian_way(trial, *map(round_coordinates, items_between(items)))]
+
+    def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
+        spending, pilot = self._pilot(counts, budget, request)
+        return _rounds(counts, spending, pilot, self.rounds)
+
+    def _pilot(self, counts: Counts, budget: Ready, request: Request) -> tuple[Looks, _Pilot]:
+        items = looked_for(counts.items, request)
+        spending = budget.looks(self.reserves(budget.guarantee, request, items))
+        request.report("profiling the crowd")
+        pilot = _look_at_crowd(counts, spending, items, request, choosing=self.finish == "either")
+        request.report("estimating")
+        return spending, pilot
+
+
+@dataclass(frozen=True)
+class Auto(Adaptive):
     """Whichever of Laplace noise and adaptive rounds is predicted to err less.
+
+    rounds: how many, if it chooses them.
 
     Guarantee: the pilot queries are reserved by public values before the table is looked at; the choice and all that
     follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the reserve is spent, and a
     plain finish spends what is left of epsilon. That is the situation of Theorem 4 in docs/proofs/accounting.md.
     """
-    pilot = _pilot(counts, spending, request, choosing=True)
-    request.report("estimating")
-    if _prefer_rounds(counts, spending, pilot):
-        return _rounds(counts, spending, pilot, request)
-    return _plain(counts, spending, pilot)
 
+    name = "auto"
+    finish = "either"
+    histogram = True
 
-def adaptive(counts: Counts, spending: Spending, request: Request) -> Estimate:
-    """Adaptive rounds, without choosing."""
-    pilot = _pilot(counts, spending, request, choosing=False)
-    request.report("estimating")
-    return _rounds(counts, spending, pilot, request)
+    def instead(self, guarantee: Guarantee) -> Sequence[Mechanism]:
+        return [*([Adaptive(self.rounds)] if guarantee.delta > 0.0 else ()), Laplace()]
+
+    def search(self, guarantee: Guarantee, share: float | None) -> tuple[Discovering, DiscoveryPlan]:
+        """Followed by rounds without a choice if the search leaves too little for plain Laplace noise to be one."""
+        follows, plan = super().search(guarantee, share)
+        left = rehearse(Spending(guarantee).open(), plan).looks().remaining_epsilon()
+        if left < PURE_LEAST * guarantee.epsilon:
+            return Adaptive(self.rounds).search(guarantee, share)
+        return follows, plan
+
+    def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        found = [histogram_way(trial)] if items is None else []
+        rounds = super().ways(trial, items) if trial.guarantee.delta > 0.0 else ()
+        return [*found, pure_way(trial), *rounds]
+
+    def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
+        spending, pilot = self._pilot(counts, budget, request)
+        if _prefer_rounds(counts, spending, pilot):
+            return _rounds(counts, spending, pilot, self.rounds)
+        return _plain(counts, spending.finish_purely(), pilot)
 
 
 def round_coordinates(items: int) -> int:
@@ -128,11 +191,8 @@ class _Pilot:
         return Crowds(np.array([rows]), np.zeros(1), users, np.ones(1), self.users_error, rows, np.zeros(1))
 
 
-def _pilot(counts: Counts, spending: Spending, request: Request, *, choosing: bool) -> _Pilot:
+def _look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request, *, choosing: bool) -> _Pilot:
     """Buy what is needed. If there is nothing to choose, looks take all of what was reserved: rounds pay for it."""
-    items = looked_for(counts.items, request)
-    reserve_pilot(spending, items, rows=request.buys_rows)
-    request.report("profiling the crowd")
     if request.buys_rows:
         rows = request.seen_rows or look_at_rows(rows_histogram(counts, Rows.edges()), spending, items)
         if rows.crowds is not None:
@@ -146,9 +206,7 @@ def _pilot(counts: Counts, spending: Spending, request: Request, *, choosing: bo
     return _Pilot(items, row_cap, None, *told, telling)
 
 
-def _pilot_by_rows(
-    counts: Counts, spending: Spending, rows: Rows, crowds: Crowds, items: int, choosing: bool
-) -> _Pilot:
+def _pilot_by_rows(counts: Counts, spending: Looks, rows: Rows, crowds: Crowds, items: int, choosing: bool) -> _Pilot:
     """Light users and heavy ones are looked at apart: those with many rows mostly have more items."""
     users = crowds.typical
     cap = max(1, round(crowds.quantile(0.5)))
@@ -167,9 +225,9 @@ def _pilot_by_rows(
     return replace(unknown, concentration=concentration, telling=telling)
 
 
-def _even_distance(spending: Spending, pilot: _Pilot, items: int) -> float:
+def _even_distance(spending: Looks, pilot: _Pilot, items: int) -> float:
     """The square distance of users from the crowd at which rounds and plain noise err the same; 1 if none is."""
-    budget, plain = _budget(spending, items), _plain_price(spending, pilot, items, settled=True).cost
+    budget, plain = _allowance(spending, items), _plain_price(spending, pilot, items, settled=True).cost
     low, high = 1 / NEAREST, 1.0
 
     def rounds(square: float) -> float:
@@ -184,7 +242,7 @@ def _even_distance(spending: Spending, pilot: _Pilot, items: int) -> float:
 
 
 def _concentration(
-    counts: Counts, spending: Spending, items: int, cap: int, look: Look, telling: float
+    counts: Counts, spending: Looks, items: int, cap: int, look: Look, telling: float
 ) -> tuple[float, float, _Concentration]:
     """Users with a standard deviation, and the mean of ||N(u)||^2 / m_u^2 over them, by capped mass squared."""
     epsilon = look.fitted(items, telling, spending.guarantee.epsilon)
@@ -196,7 +254,7 @@ def _concentration(
     return total, math.sqrt(2) * error, _Concentration(square, error * math.hypot(1 - square, square) / total)
 
 
-def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
+def _prefer_rounds(counts: Counts, spending: Looks, pilot: _Pilot) -> bool:
     """Compare predicted errors, each at its own best bound; look at the centre where that could decide.
 
     Before any centre is known users look as far out as their norm; once centred, as sqrt(E||N/m||^2 - ||p||^2), p the
@@ -205,7 +263,7 @@ def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
     k = counts.items
     if pilot.users < 2 * pilot.users_error:  # nobody is seen: rounds would see nothing either
         return False
-    budget = _budget(spending, k)
+    budget = _allowance(spending, k)
     plain = _plain_price(spending, pilot, k, settled=True)
     if _rounds_price(budget, pilot, -pilot.concentration.error, 1 / k, k) < plain.cost:
         return True
@@ -227,7 +285,7 @@ def _prefer_rounds(counts: Counts, spending: Spending, pilot: _Pilot) -> bool:
     return bool(expected < _plain_price(spending, pilot, k, settled=True).cost)
 
 
-def _look_at_centre(counts: Counts, spending: Spending, pilot: _Pilot) -> tuple[float, float]:
+def _look_at_centre(counts: Counts, spending: Looks, pilot: _Pilot) -> tuple[float, float]:
     """||p||^2 of the crowd and its standard deviation, from Laplace noise on capped counts."""
     k = counts.items
     cap = max(1, round(pilot.crowds.quantile(0.5))) if pilot.row_cap > 1 else 1
@@ -247,7 +305,7 @@ def _look_at_centre(counts: Counts, spending: Spending, pilot: _Pilot) -> tuple[
     return square, error
 
 
-def _plain(counts: Counts, spending: Spending, pilot: _Pilot) -> Estimate:
+def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
     """Laplace noise on capped counts with all that is left, after as long a look at rows as pays for itself."""
     k = counts.items
     disagreement = Disagreement.prior()
@@ -320,26 +378,29 @@ def _scatter(pilot: _Pilot, sums: Floats) -> float:
     return own * float((users * sizes**2).sum() / max(float((users * sizes).sum()) ** 2, 1e-300))
 
 
-def _rounds(counts: Counts, spending: Spending, pilot: _Pilot, request: Request) -> Estimate:
+def _rounds(counts: Counts, spending: Looks, pilot: _Pilot, rounds: int | None) -> Estimate:
     rows = read(pilot.rows.bins) if pilot.rows is not None and pilot.row_cap > 1 else None
     facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.concentration.square)
-    return run_rounds(counts, _budget(spending, counts.items), facts, request.rounds)
+    allowance = _allowance(spending, counts.items)
+    phase = spending.rounds() if allowance.shape == "gaussian" else spending.finish_purely()
+    return run_rounds(counts, Budget.of(allowance, phase), facts, rounds)
 
 
-def _budget(spending: Spending, items: int) -> Budget:
+def _allowance(spending: Looks, items: int) -> Allowance:
     """All that is left, for rounds: in mu where there is a delta, else in epsilon."""
+    adjacency = spending.guarantee.adjacency
     if spending.guarantee.delta > 0:
-        return Budget(spending, "gaussian", spending.remaining_mu(round_coordinates(items)) * SPENDABLE)
-    return Budget(spending, "laplace", spending.remaining_epsilon() * SPENDABLE)
+        return Allowance(adjacency, "gaussian", spending.remaining_mu(round_coordinates(items)) * SPENDABLE)
+    return Allowance(adjacency, "laplace", spending.remaining_epsilon() * SPENDABLE)
 
 
-def _plain_price(spending: Spending, pilot: _Pilot, items: int, *, settled: bool = False) -> Bound:
+def _plain_price(spending: Looks | PureFinish, pilot: _Pilot, items: int, *, settled: bool = False) -> Bound:
     """Laplace noise at its best bound. `settled`: for the typical crowd, as rounds are priced."""
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     return best_bound(pilot.crowds.settled if settled else pilot.crowds, noise, Disagreement.prior().mean)
 
 
-def _rounds_price(budget: Budget, pilot: _Pilot, removed: float, square: float, items: int) -> float:
+def _rounds_price(budget: Allowance, pilot: _Pilot, removed: float, square: float, items: int) -> float:
     """The predicted l1 error of rounds, where a centre takes `removed` off the mean square norm of users for their
     mass, and scales fit a crowd of ||p||^2 = square.
 

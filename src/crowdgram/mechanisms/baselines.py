@@ -8,19 +8,24 @@ everything else is measured against.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..privacy import Spending, fresh_salt
+from ..arrays import Integers
+from ..privacy import Cost, GaussianEvent, Guarantee, LaplaceEvent, Looks, PureFinish, Ready, Reserve, Rounds
 from ..tables import UNIT, Counts, l1_sum, rows_histogram, sampled_sum
+from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .estimate import Estimate, from_noisy_sums
-from .looks import Rows, look_at_rows, look_longer, looked_for, reserve_rows
+from .looks import Rows, look_at_rows, look_longer, looked_for, row_reserves
+from .mechanism import Discovering, Mechanism
 from .request import Request
 from .row_bound import Bound, Disagreement, best_bound
 
-__all__ = ["gaussian", "laplace", "sample_one"]
+__all__ = ["Gaussian", "Laplace", "SampleOne"]
 
 
-def laplace(counts: Counts, spending: Spending, request: Request) -> Estimate:
+@dataclass(frozen=True)
+class Laplace(Discovering):
     """Discrete Laplace noise on capped counts: pure epsilon-differential privacy.
 
     T_i + Z_i, Z_i ~ Lap_Z(sensitivity / epsilon), T as in `tables.l1_sum`.
@@ -28,15 +33,29 @@ def laplace(counts: Counts, spending: Spending, request: Request) -> Estimate:
     Guarantee: `l1_sum` moves by UNIT (add-remove) or 2 UNIT (replace) in l1. Reference: the paper's Lemma 1, whose
     sensitivity 2m is that of replace-one.
     """
-    cap = _row_cap(counts, spending, request, "laplace")
-    request.report("summing counts")
-    sums = l1_sum(counts, cap.rows)
-    request.report("adding noise")
-    noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
-    return from_noisy_sums(noisy, event, _parameters(request, cap.rows), bias=(cap.bias, cap.bias))
+
+    name = "laplace"
+    pure = True
+    finish = "pure"
+    histogram = True
+
+    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+        return _reserves(guarantee, request, items)
+
+    def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        return [pure_way(trial)] if items is not None else [histogram_way(trial), pure_way(trial)]
+
+    def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
+        spending, cap = _pure_finish(counts, budget, request)
+        request.report("summing counts")
+        sums = l1_sum(counts, cap.rows)
+        request.report("adding noise")
+        noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
+        return _estimate(noisy, event, request, cap)
 
 
-def gaussian(counts: Counts, spending: Spending, request: Request) -> Estimate:
+@dataclass(frozen=True)
+class Gaussian(Discovering):
     """Discrete Gaussian noise on capped counts: (epsilon, delta)-differential privacy.
 
     T_i + Z_i, Z_i ~ N_Z(0, sigma^2), T as in `tables.l1_sum`, whose l2 norm a user is at most its l1 norm.
@@ -45,56 +64,109 @@ def gaussian(counts: Counts, spending: Spending, request: Request) -> Estimate:
     with sigma from the exact Gaussian trade-off instead of its 2 sqrt(log(1.25/delta)) m/epsilon, which holds for
     epsilon <= 1 only.
     """
-    cap = _row_cap(counts, spending, request, "gaussian")
-    request.report("summing counts")
-    sums = l1_sum(counts, cap.rows)
-    request.report("adding noise")
-    mu = spending.remaining_mu(counts.items)
-    noisy, event = spending.gaussian("counts by item", sums, bound=UNIT, mu=mu, non_negative=True)
-    return from_noisy_sums(noisy, event, _parameters(request, cap.rows), bias=(cap.bias, cap.bias))
+
+    name = "gaussian"
+    needs_delta = (
+        "Gaussian noise always leaves a small chance delta. Give a delta such as 1e-6, or use mechanism='auto' or "
+        "'laplace'."
+    )
+    finish = "gaussian"
+
+    def instead(self, _: Guarantee) -> Sequence[Mechanism]:
+        return [Laplace()]
+
+    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+        return _reserves(guarantee, request, items)
+
+    def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        return [gaussian_way(trial, *items_between(items))]
+
+    def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
+        spending, cap = _rounds(counts, budget, request)
+        request.report("summing counts")
+        sums = l1_sum(counts, cap.rows)
+        request.report("adding noise")
+        mu = spending.remaining_mu(counts.items)
+        noisy, event = spending.gaussian("counts by item", sums, bound=UNIT, mu=mu, non_negative=True)
+        return _estimate(noisy, event, request, cap)
 
 
-def sample_one(counts: Counts, spending: Spending, request: Request) -> Estimate:
+@dataclass(frozen=True)
+class SampleOne(Discovering):
     """Discrete Laplace noise on one sampled row of each user: pure epsilon-differential privacy.
 
     The sampled row weighs the same for every user (weight "users"), or as many rows as the user has, up to the cap
     (weight "rows"). Guarantee: given the salt, the sum moves by UNIT (add-remove) or 2 UNIT (replace) in l1, whatever
     the sampling drew; no amplification is claimed. Reference: the paper's Section 2.
     """
-    cap = _row_cap(counts, spending, request, "laplace")
-    request.report("summing sampled rows")
-    sums = sampled_sum(counts, fresh_salt(), cap.rows)
-    request.report("adding noise")
-    noisy, event = spending.laplace("sampled rows by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
-    return from_noisy_sums(noisy, event, _parameters(request, cap.rows), bias=(cap.bias, cap.bias))
+
+    name = "sample-one"
+    pure = True
+    finish = "pure"
+
+    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+        return _reserves(guarantee, request, items)
+
+    def ways(self, trial: Looks, _: int | None) -> Sequence[Cost]:
+        return [pure_way(trial)]
+
+    def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
+        spending, cap = _pure_finish(counts, budget, request)
+        request.report("summing sampled rows")
+        sums = sampled_sum(counts, spending.salt(), cap.rows)
+        request.report("adding noise")
+        noisy, event = spending.laplace("sampled rows by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
+        return _estimate(noisy, event, request, cap)
 
 
-def _row_cap(counts: Counts, spending: Spending, request: Request, noise: Literal["laplace", "gaussian"]) -> Bound:
-    """The cap to work with: 1 where users weigh the same, else what the user gave, else found privately."""
-    if request.weight == "users":
-        return _given(1)
-    if request.max_rows_per_user is not None:
-        return _given(request.max_rows_per_user)
+def _reserves(guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+    """What a private row cap may cost."""
+    return row_reserves(guarantee, items) if request.buys_rows else []
+
+
+def _pure_finish(counts: Counts, ready: Ready, request: Request) -> tuple[PureFinish, Bound]:
+    """A pure finish, and the row cap to work with: 1 if users weigh the same, else what the caller gave, else found
+    privately.
+    """
+    if not request.buys_rows:
+        return ready.looks().finish_purely(), _given(request)
+    looks, histogram, rows = _look_at_rows(counts, ready, request)
+    spending = looks.finish_purely()
+    scale = counts.items * spending.laplace_scale(UNIT, 1.0) / UNIT
+    rows = look_longer(rows, histogram, spending, scale, Disagreement.prior().mean)
+    one = spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
+    return spending, _best(rows, counts.items * one)
+
+
+def _rounds(counts: Counts, ready: Ready, request: Request) -> tuple[Rounds, Bound]:
+    """The same, before Gaussian noise."""
+    if not request.buys_rows:
+        return ready.looks().rounds(), _given(request)
+    looks, _, rows = _look_at_rows(counts, ready, request)
+    one = math.sqrt(2 / math.pi) / looks.remaining_mu(counts.items)
+    return looks.rounds(), _best(rows, counts.items * one)
+
+
+def _look_at_rows(counts: Counts, ready: Ready, request: Request) -> tuple[Looks, Integers, Rows]:
+    """Users by rows, exactly and as they were seen."""
     items = looked_for(counts.items, request)
-    reserve_rows(spending, items)
+    looks = ready.looks(_reserves(ready.guarantee, request, items))
     request.report("finding the row cap")
     histogram = rows_histogram(counts, Rows.edges())
-    rows = request.seen_rows or look_at_rows(histogram, spending, items)
-    disagreement = Disagreement.prior().mean
-    if noise == "laplace":
-        scale = counts.items * spending.laplace_scale(UNIT, 1.0) / UNIT
-        rows = look_longer(rows, histogram, spending, scale, disagreement)
-        one = spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
-    else:
-        one = math.sqrt(2 / math.pi) / spending.remaining_mu(counts.items)
-    if rows.crowds is None:
-        return _given(1)  # too few users to see: let every user weigh the same
-    return best_bound(rows.crowds, counts.items * one, disagreement)
+    return looks, histogram, request.seen_rows or look_at_rows(histogram, looks, items)
 
 
-def _given(row_cap: int) -> Bound:
-    return Bound(float(row_cap), 0.0, 0.0, 0.0)
+def _best(rows: Rows, noise: float) -> Bound:
+    """The best bound; 1 if too few users are seen: every user then weighs the same."""
+    return (
+        Bound(1.0, 0.0, 0.0, 0.0) if rows.crowds is None else best_bound(rows.crowds, noise, Disagreement.prior().mean)
+    )
 
 
-def _parameters(request: Request, row_cap: int) -> dict[str, int]:
-    return {"max_rows_per_user": row_cap} if request.weight == "rows" else {}
+def _given(request: Request) -> Bound:
+    return Bound(float(1 if request.weight == "users" else request.max_rows_per_user or 1), 0.0, 0.0, 0.0)
+
+
+def _estimate(noisy: Integers, event: LaplaceEvent | GaussianEvent, request: Request, cap: Bound) -> Estimate:
+    parameters = {"max_rows_per_user": cap.rows} if request.weight == "rows" else {}
+    return from_noisy_sums(noisy, event, parameters, bias=(cap.bias, cap.bias))

@@ -7,27 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ..privacy import Adjacency, Spending
+from ..arrays import Integers
+from ..privacy import Adjacency, PureFinish, Rounds
 from ..tables import Norm
 from .shrink import NoiseShape
 
-__all__ = ["Budget"]
-
-Integers = npt.NDArray[np.int64]
+__all__ = ["Allowance", "Budget"]
 
 
 @dataclass
-class Budget:
-    """What the rounds may spend, in shares of the whole. Gaussian noise (mu) or, for pure privacy, Laplace noise
-    (epsilon).
-    """
+class Allowance:
+    """What rounds may spend: Gaussian noise (mu) or, for pure privacy, Laplace noise (epsilon)."""
 
-    spending: Spending
+    adjacency: Adjacency
     shape: NoiseShape
     total: float
-    left: float = 1.0
 
     @property
     def norm(self) -> Norm:
@@ -42,7 +37,7 @@ class Budget:
         """Standard deviation of the noise on sums of vectors of norm at most 1."""
         gaussian = self.shape == "gaussian"
         factor = 1.0 if gaussian else math.sqrt(2)
-        if self.spending.guarantee.adjacency is Adjacency.REPLACE:
+        if self.adjacency is Adjacency.REPLACE:
             factor *= math.sqrt(2) if non_negative and gaussian else 2.0
         return factor / (self.total * math.pow(share, 0.5 if gaussian else 1.0))
 
@@ -51,13 +46,27 @@ class Budget:
         one = self.deviation(1.0, non_negative=True) / deviation
         return one**2 if self.shape == "gaussian" else one
 
+
+@dataclass
+class Budget(Allowance):
+    """An allowance as it is spent, in shares of the whole: Gaussian noise in `Rounds`, Laplace noise in a pure
+    finish.
+    """
+
+    phase: Rounds | PureFinish
+    left: float = 1.0
+
+    @classmethod
+    def of(cls, allowance: Allowance, phase: Rounds | PureFinish) -> Budget:
+        return cls(allowance.adjacency, allowance.shape, allowance.total, phase)
+
     def noisy(
         self, purpose: str, sums: Integers | Sequence[int], bound: int, share: float, *, non_negative: bool
     ) -> Integers:
         """The sums with noise for `share`; `left` falls by it."""
         self.left -= share
-        if self.shape == "gaussian":
+        if isinstance(self.phase, Rounds):
             mu = self.total * math.sqrt(share)
-            return self.spending.gaussian(purpose, sums, bound=bound, mu=mu, non_negative=non_negative)[0]
+            return self.phase.gaussian(purpose, sums, bound=bound, mu=mu, non_negative=non_negative)[0]
         values = np.array([min(max(v, -(2**62)), 2**62) for v in sums], dtype=np.int64)
-        return self.spending.laplace(purpose, values, bound=bound, epsilon=self.total * share)[0]
+        return self.phase.laplace(purpose, values, bound=bound, epsilon=self.total * share)[0]

@@ -14,15 +14,27 @@ rerouting what popular items do not need and for the bias by a first noisy round
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidArgument
-from ..privacy import Guarantee, Spending, ThresholdEvent, fresh_salt, remaining_mu
+from ..privacy import (
+    Found,
+    Guarantee,
+    Labels,
+    Opening,
+    Reserve,
+    Search,
+    SearchRounds,
+    Spending,
+    ThresholdEvent,
+    remaining_mu,
+)
 from ..privacy.threshold import LEAST_DELTA, lone_threshold
 from ..tables import GAIN, UNIT, ItemSets, Rows, item_sets, largest_part
 
@@ -32,10 +44,13 @@ __all__ = [
     "MOST_COORDINATES",
     "DiscoveryPlan",
     "discover",
-    "open_discovery",
+    "look_reserves",
+    "open_search",
     "plan_discovery",
     "rehearse",
-    "reserve_looks",
+    "round_sigma",
+    "search_sets",
+    "thresholds_for",
     "users_needed",
 ]
 
@@ -95,11 +110,11 @@ def plan_discovery(
     finish: Finish,
     *,
     looks: bool = False,
-    set_aside: Callable[[Spending], None] = lambda _: None,
+    reserves: Sequence[Reserve] = (),
 ) -> DiscoveryPlan:
     """Divide the budget between discovery and what follows it: "pure" events, "gaussian" ones, or "either".
 
-    `set_aside` reserves, beside the looks, all that is reserved before discovery draws noise.
+    `reserves`: beside the looks of `look_reserves`, what is set aside before discovery draws noise.
     """
     share = DEFAULT_SHARE if share is None else share
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0.001 <= share <= 0.999:
@@ -120,43 +135,45 @@ def plan_discovery(
     threshold = ThresholdEvent("threshold", threshold_delta)
     mu = math.sqrt(share) * remaining_mu(for_noise, [threshold], MOST_COORDINATES)
     plan = DiscoveryPlan(float(share), mu, threshold_delta, pure_delta, looks)
-    if looks:
-        # What is reserved counts as spent from the first round on: a large share has to leave it.
-        trial = Spending(for_noise)
-        open_discovery(trial, plan)
-        reserve_looks(trial)
-        set_aside(trial)
-        plan = replace(plan, mu=min(mu, trial.remaining_mu(MOST_COORDINATES)))
-    return plan
+    # What is reserved counts as spent from the first round on: a large share has to leave it.
+    trial = open_search(Spending(for_noise).open(), plan, reserves)
+    return replace(plan, mu=min(mu, trial.remaining_mu(MOST_COORDINATES)))
 
 
-def open_discovery(spending: Spending, plan: DiscoveryPlan) -> float:
-    """Record the threshold, before all else; the chance that what one user alone has may pass it with."""
-    return spending.threshold("threshold for items", delta=plan.threshold_delta)
+def open_search(opening: Opening, plan: DiscoveryPlan, reserves: Sequence[Reserve] = ()) -> Search:
+    """Record the threshold, before all else, and set looks aside: those of the plan, and `reserves`."""
+    looks = look_reserves(opening.guarantee) if plan.looks else []
+    return opening.search("threshold for items", delta=plan.threshold_delta, reserves=[*looks, *reserves])
 
 
-def reserve_looks(spending: Spending) -> None:
-    """Set aside what looks at how many items users have may cost."""
-    for purpose, share in LOOKS.items():
-        spending.reserve(purpose, bound=UNIT, epsilon=share * spending.guarantee.epsilon)
+def look_reserves(guarantee: Guarantee) -> list[Reserve]:
+    """What looks at how many items users have may cost."""
+    return [Reserve(purpose, UNIT, share * guarantee.epsilon) for purpose, share in LOOKS.items()]
 
 
-def discover(rows: Rows, spending: Spending, plan: DiscoveryPlan, chance: float) -> list[Any]:
+def discover(rows: Rows, search: Search, plan: DiscoveryPlan, most_items: int = MOST_ITEMS) -> tuple[list[Any], Found]:
     """The items that enough users have, in the order of their values.
 
     Guarantee: the events of ROUNDS Gaussian rounds with mu_t^2 = mu^2 / ROUNDS on vectors of l2 norm at most UNIT a
     user (`ItemSets.sum`), and of one threshold, whose chance is divided between the rounds. What is returned, and which
     items get which gain, is made of noisy values. Noise is drawn only for items that somebody has; that this shows
-    nothing is what the threshold pays for (docs/proofs/discovery.md, Theorem 1). `rows` comes from `tally_rows`,
-    `chance` from `open_discovery`; the caller ends the opening.
+    nothing is what the threshold pays for (docs/proofs/discovery.md, Theorem 1). `rows` comes from `tally_rows`.
     """
-    sets = item_sets(rows, fresh_salt(), MOST_ITEMS)
+    sets = item_sets(rows, search.salt(), most_items)
+    return search_sets(sets, search, plan, thresholds_for(round_sigma(search, plan), search.chance, most_items))
+
+
+def search_sets(
+    sets: ItemSets, search: Search, plan: DiscoveryPlan, thresholds: Sequence[int]
+) -> tuple[list[Any], Found]:
+    """The rounds of `discover` over users' sets of items, which are dropped; `thresholds`: one after each round."""
+    rounds, sigma = search.rounds(), round_sigma(search, plan)
     alive, found = np.arange(sets.items), [np.zeros(0, dtype=np.int64)]
     gains = np.full(sets.items, GAIN)
     evidence = np.zeros(sets.items, dtype=np.int64)
-    sigma, thresholds = _thresholds(spending, plan, chance)
     for number, threshold in enumerate(thresholds, start=1):
-        evidence = _added(evidence, _noisy(spending, plan, number, _sums(sets, alive, gains)))
+        labels = partial(sets.named, alive)  # items are numbered in the order of their values, and named in it
+        evidence = _added(evidence, _noisy(rounds, plan, number, _sums(sets, alive, gains), labels))
         passed = evidence > threshold
         found.append(alive[passed])
         if number < ROUNDS:
@@ -165,41 +182,59 @@ def discover(rows: Rows, spending: Spending, plan: DiscoveryPlan, chance: float)
             alive, gains, evidence = alive[kept], gains[kept], evidence[kept]
     named = sets.named(np.concatenate(found))
     sets.drop()
-    return named
+    return named, rounds.end(pure_delta=plan.pure_delta)
 
 
-def rehearse(spending: Spending, plan: DiscoveryPlan) -> None:
-    """Spend what `discover` will, and set aside a look, without a table: to see beforehand what they leave."""
+def rehearse(opening: Opening, plan: DiscoveryPlan, reserves: Sequence[Reserve] = ()) -> Found:
+    """Spend what `discover` will, and set looks aside, without a table: to see beforehand what they leave."""
     if plan.mu <= 0.0:
         raise InvalidArgument(
-            f"epsilon={spending.guarantee.epsilon:g}, delta={spending.guarantee.delta:g} leaves nothing to find items "
+            f"epsilon={opening.guarantee.epsilon:g}, delta={opening.guarantee.delta:g} leaves nothing to find items "
             "with. Give a larger epsilon or delta, or a public domain."
         )
-    open_discovery(spending, plan)
-    if plan.looks:
-        reserve_looks(spending)
+    rounds = open_search(opening, plan, reserves).rounds()
     for number in range(1, ROUNDS + 1):
-        _noisy(spending, plan, number, np.zeros(0, dtype=np.int64))
-    spending.end_opening(pure_delta=plan.pure_delta)
+        _noisy(rounds, plan, number, np.zeros(0, dtype=np.int64))
+    return rounds.end(pure_delta=plan.pure_delta)
 
 
-def users_needed(spending: Spending, plan: DiscoveryPlan, chance: float) -> float:
+def users_needed(search: Search, plan: DiscoveryPlan) -> float:
     """How many users, who have nothing else, an item needs to be found by `discover` as often as not."""
-    return _thresholds(spending, plan, chance)[1][-1] / (ROUNDS * UNIT)
+    return thresholds_for(round_sigma(search, plan), search.chance)[-1] / (ROUNDS * UNIT)
 
 
-def _thresholds(spending: Spending, plan: DiscoveryPlan, chance: float) -> tuple[float, list[int]]:
-    """The noise of a round, and the threshold after each, from public values. Their chances sum to `chance`."""
-    sigma = spending.gaussian_sigma(UNIT, _mu(plan), non_negative=True)
-    tops = [largest_part(size) for size in range(1, MOST_ITEMS + 1)]
+def round_sigma(search: Search, plan: DiscoveryPlan) -> float:
+    """The noise of a round."""
+    return search.gaussian_sigma(UNIT, _mu(plan), non_negative=True)
+
+
+def thresholds_for(sigma: float, chance: float, most_items: int = MOST_ITEMS) -> list[int]:
+    """The threshold after each round, from public values. Their chances sum to `chance`."""
+    tops = [largest_part(size) for size in range(1, most_items + 1)]
+    return [lone_threshold(tops, number, sigma, part) for number, part in enumerate(chances_of(chance), start=1)]
+
+
+def chances_of(chance: float) -> list[float]:
+    """What each round's threshold may fail with, of `chance`."""
     early = [EARLY * chance / (ROUNDS - 1)] * (ROUNDS - 1)
-    chances = [*early, (1.0 - EARLY) * chance]
-    return sigma, [lone_threshold(tops, number, sigma, part) for number, part in enumerate(chances, start=1)]
+    return [*early, (1.0 - EARLY) * chance]
 
 
-def _noisy(spending: Spending, plan: DiscoveryPlan, number: int, sums: Integers) -> Integers:
-    noisy, _ = spending.gaussian(
-        f"items, round {number}", sums, bound=UNIT, mu=_mu(plan), non_negative=True, dimension=MOST_COORDINATES
+def _noisy(
+    rounds: SearchRounds,
+    plan: DiscoveryPlan,
+    number: int,
+    sums: Integers,
+    labels: Labels | None = None,
+) -> Integers:
+    noisy, _ = rounds.gaussian(
+        f"items, round {number}",
+        sums,
+        bound=UNIT,
+        mu=_mu(plan),
+        non_negative=True,
+        dimension=MOST_COORDINATES,
+        labels=labels,
     )
     return noisy
 

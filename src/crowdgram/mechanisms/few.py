@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy import Spending, fresh_salt
+from ..privacy import Looks, PureFinish, Search
 from ..privacy.threshold import lone_laplace_threshold
 from ..tables import UNIT, Counts, Holdings, Rows, held_items, l1_sum
 from .discovery import LOOKS, MOST_COORDINATES
@@ -97,7 +97,7 @@ class Few:
         return list(self.sums)
 
 
-def look_at_sizes(held: Holdings, spending: Spending) -> Look | None:
+def look_at_sizes(held: Holdings, spending: Looks) -> Look | None:
     """How many users there are, and the mean over them of sqrt(d_u), d_u their number of items, at most FURTHEST; None
     if too few are seen. A second look is taken where the first shows too little.
 
@@ -125,10 +125,10 @@ def look_at_sizes(held: Holdings, spending: Spending) -> Look | None:
     return Look(users, 1 + furthest * min(max(float(seen[0]) / users, 0.0), 1.0))
 
 
-def few_needed(spending: Spending, look: Look, weights: RowWeights | None, chance: float) -> float:
+def few_needed(search: Search, look: Look, weights: RowWeights | None) -> float:
     """How many users, who have nothing else, an item needs to be found by `find_few` as often as not."""
-    scale = spending.laplace_scale(UNIT, _for_list(spending, look))
-    needed = lone_laplace_threshold(UNIT, look.most, scale, chance) / UNIT
+    scale = search.laplace_scale(UNIT, _for_list(search, look))
+    needed = lone_laplace_threshold(UNIT, look.most, scale, search.chance) / UNIT
     return needed if weights is None else needed / weights.mass
 
 
@@ -149,28 +149,35 @@ def weigh_rows(seen: RowsSeen) -> RowWeights:
     return min(tried, key=lambda one: one[0])[1]
 
 
-def find_few(rows: Rows, spending: Spending, look: Look, weights: RowWeights | None, chance: float) -> Few:
+def find_few(rows: Rows, search: Search, look: Look, weights: RowWeights | None) -> tuple[Few, PureFinish]:
     """Find items, and measure them, by one histogram of users, whose weights of at most 1 are spread as their rows are.
 
     Guarantee: Laplace noise on sums that move by UNIT in l1 for each user (`HeldItems.sum`), drawn only for items that
     somebody holds; that this shows nothing is what the threshold pays for, as a user holds at most `look.most` of them.
-    `chance` is what the threshold may fail with, from `open_discovery`; `rows` comes from `tally_rows`. A pure finish
-    begins here.
+    `rows` comes from `tally_rows`. A pure finish begins here, and `estimate_few` goes on with it.
     """
-    spending.finish_purely()
-    held = held_items(rows, fresh_salt(), look.most)
+    spending = search.finish_purely()
+    held = held_items(rows, spending.salt(), look.most)
     epsilon = _for_list(spending, look)
     places, sums = held.sum(_row_cap(weights))
-    noisy, event = spending.laplace("users by item", sums, bound=UNIT, epsilon=epsilon, dimension=MOST_COORDINATES)
-    threshold = lone_laplace_threshold(UNIT, look.most, event.scale, chance)
+    noisy, event = spending.laplace(
+        "users by item",
+        sums,
+        bound=UNIT,
+        epsilon=epsilon,
+        dimension=MOST_COORDINATES,
+        labels=lambda: list(held.named(places)),
+    )
+    threshold = lone_laplace_threshold(UNIT, look.most, event.scale, search.chance)
     passed = noisy > threshold
     value = dict(zip(places[passed].tolist(), noisy[passed].tolist(), strict=True))
     named = held.named(places[passed])
     held.drop()
-    return Few({item: value[place] for item, place in named.items()}, event.scale, threshold, weights)
+    found = Few({item: value[place] for item, place in named.items()}, event.scale, threshold, weights)
+    return found, spending
 
 
-def estimate_few(few: Few, items: Sequence[Any], counts: Counts, spending: Spending) -> Estimate:
+def estimate_few(few: Few, items: Sequence[Any], counts: Counts, spending: PureFinish) -> Estimate:
     """The distribution over `items`, which were found, and what follows them in the domain, which is measured now.
 
     Guarantee: Laplace noise, with all of epsilon that is left, on entries of `l1_sum`, of l1 norm at most UNIT a user.
@@ -203,7 +210,7 @@ def estimate_few(few: Few, items: Sequence[Any], counts: Counts, spending: Spend
     return replace(made, lower=np.where(barely, 0.0, made.lower))
 
 
-def _for_list(spending: Spending, look: Look) -> float:
+def _for_list(spending: Search | PureFinish, look: Look) -> float:
     """What is left of epsilon, less what is kept for the items that will not be listed."""
     epsilon = spending.guarantee.epsilon
     rest = REST / math.sqrt(epsilon * look.users)

@@ -13,7 +13,7 @@ from typing import TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from ..privacy import Event, LaplaceEvent, Spending
+from ..privacy import Event, Guarantee, LaplaceEvent, Looks, PureFinish, Reserve
 from ..tables import ROW_LIMIT, UNIT
 from .request import Request
 from .row_bound import Disagreement, best_bound, worth_knowing
@@ -32,8 +32,8 @@ __all__ = [
     "look_at_rows",
     "look_longer",
     "looked_for",
-    "reserve_pilot",
-    "reserve_rows",
+    "pilot_reserves",
+    "row_reserves",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -66,6 +66,9 @@ class Look:
     def most(self, items: int) -> float:
         return self.part * min(math.pow(max(MANY / items, 1.0), self.power), self.grows)
 
+    def reserve(self, guarantee: Guarantee, items: int) -> Reserve:
+        return Reserve(self.purpose, self.bound, self.most(items) * guarantee.epsilon)
+
     def fitted(self, items: int, telling: float, epsilon: float) -> float:
         """The epsilon of a look that serves the choice only. `telling`: users times the square distance at which the
         choice is even.
@@ -91,22 +94,15 @@ def looked_for(items: int, request: Request) -> int:
     return max(items, FOUND) if request.found else items
 
 
-def reserve_pilot(spending: Spending, items: int, *, rows: bool) -> None:
-    """Set aside what pilot queries may cost, before anything is looked at."""
-    if rows:
-        reserve_rows(spending, items)
-    for look in (CONCENTRATION, HEAVY, CENTRE) if rows else (GLANCE, CONCENTRATION, CENTRE):
-        _reserve(spending, look, items)
+def pilot_reserves(guarantee: Guarantee, items: int, *, rows: bool) -> list[Reserve]:
+    """What pilot queries may cost, to be set aside before anything is looked at."""
+    others = (CONCENTRATION, HEAVY, CENTRE) if rows else (GLANCE, CONCENTRATION, CENTRE)
+    return [*(row_reserves(guarantee, items) if rows else ()), *(look.reserve(guarantee, items) for look in others)]
 
 
-def reserve_rows(spending: Spending, items: int) -> None:
-    """Set aside what users by rows may cost."""
-    for look in (FIRST, SECOND):
-        _reserve(spending, look, items)
-
-
-def _reserve(spending: Spending, look: Look, items: int) -> None:
-    spending.reserve(look.purpose, bound=look.bound, epsilon=look.most(items) * spending.guarantee.epsilon)
+def row_reserves(guarantee: Guarantee, items: int) -> list[Reserve]:
+    """What users by rows may cost."""
+    return [look.reserve(guarantee, items) for look in (FIRST, SECOND)]
 
 
 @dataclass(frozen=True)
@@ -125,7 +121,7 @@ class Rows:
         return cls(bins, read(bins, strangers=True))
 
 
-def look_at_rows(histogram: Integers, spending: Spending, items: int) -> Rows:
+def look_at_rows(histogram: Integers, spending: Looks, items: int) -> Rows:
     """Buy users by rows, of whom `histogram` are in the bins of EDGES: one look, and a second where that is worth
     it."""
     epsilon = spending.guarantee.epsilon
@@ -149,9 +145,9 @@ def _fitted(crowds: Crowds | None) -> Floats:
     return np.append(ALL[:fine], ALL[fine:][::-1][::2][::-1])
 
 
-def look_longer(rows: Rows, histogram: Integers, spending: Spending, noise: float, disagreement: float) -> Rows:
+def look_longer(rows: Rows, histogram: Integers, spending: PureFinish, noise: float, disagreement: float) -> Rows:
     """Look again while knowing the crowd exactly would save more than the look costs the answer. Each look is as large
-    as all before it together. Only for a pure finish: these looks are not reserved.
+    as all before it together. These looks are not reserved: they are part of a pure finish.
 
     noise: the l1 noise of the answer for an epsilon and a bound of 1.
     """
@@ -183,7 +179,7 @@ def _least(crowds: Crowds, noise: float) -> float:
     return best_bound(crowds, noise, Disagreement.prior().mean).noise
 
 
-def _look(histogram: Integers, spending: Spending, purpose: str, epsilon: float, edges: Floats) -> Bins:
+def _look(histogram: Integers, spending: Looks | PureFinish, purpose: str, epsilon: float, edges: Floats) -> Bins:
     """A noisy histogram with `edges`, which are among EDGES. A user is in one bin, however wide."""
     exact = merged(histogram, ALL, edges) * HISTOGRAM_UNIT
     noisy, event = spending.laplace(purpose, exact, bound=HISTOGRAM_UNIT, epsilon=epsilon)

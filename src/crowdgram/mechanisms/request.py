@@ -17,17 +17,13 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Request:
-    """The question and what the caller knows: all public. `report` is called with the name of each stage.
-    `constants` and `alpha` are for mechanism "paper". `found`: items were discovered. `seen_rows`: what was bought
-    about rows before they were known: noisy values.
+    """The question and what the caller knows: all public. `report` is called with the name of each stage. `found`:
+    items were discovered. `seen_rows`: what was bought about rows before they were known: noisy values.
     """
 
     weight: Weight
     max_rows_per_user: int | None
-    rounds: int | None
     report: Report
-    constants: Literal["paper", "tight"] | None = None
-    alpha: float | None = None
     found: bool = False
     seen_rows: Rows | None = None
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .mechanism import PAPER_MECHANISMS, check_paper
+from .mechanism import Paper
 
-__all__ = ["PAPER_MECHANISMS", "check_paper"]
+__all__ = ["Paper"]

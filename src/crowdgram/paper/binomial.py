@@ -7,10 +7,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import InvalidArgument
-from ..privacy import GaussianEvent, SparseLaplaceEvent, Spending
+from ..privacy import AnyFinish, GaussianEvent, SparseLaplaceEvent
 from ..tables import Tallies
 from ..theory import MEASURED_CONSTANT
 from .selection import Hypotheses, Selected, changed_symbols, check_paid, phs
@@ -26,7 +26,6 @@ __all__ = [
     "small_binom",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 BINOMIAL_CONSTANT = MEASURED_CONSTANT
 """The c of Theorem 5: l1(Bin(m, p), Bin(m, q)) >= c min(m|p-q|, sqrt(m)|p-q|/sqrt(p(1-p)), 1). The paper proves
@@ -78,7 +77,7 @@ def binom_cover(m: int, alpha: float) -> Floats:
 
 def binom(
     tallies: Tallies,
-    spending: Spending,
+    spending: AnyFinish,
     *,
     users: int,
     epsilon: float,
@@ -126,7 +125,7 @@ class SmallBinom:
 
 def small_binom(
     tallies: Tallies,
-    spending: Spending,
+    spending: AnyFinish,
     *,
     users: int,
     changed: int,
@@ -154,7 +153,7 @@ def small_binom(
         )
         deviation = math.sqrt(2) * event.scale / SMALL_UNIT
     elif mu is not None:
-        # One user's vector has at most min(k, m) ones: its l2 norm, rounded up. Spending turns it into that of a
+        # One user's vector has at most min(k, m) ones: its l2 norm, rounded up. The budget turns it into that of a
         # change.
         norm = math.isqrt(SMALL_UNIT**2 * min(tallies.items, m) - 1) + 1
         noisy, event = spending.gaussian("users who have each item", seen, bound=norm, mu=mu, non_negative=True)

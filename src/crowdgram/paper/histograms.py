@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from ..arrays import Floats
 
 __all__ = ["visible"]
 
-Floats = npt.NDArray[np.float64]
 
 WINDOWS = (1, 2, 4, 8)
 

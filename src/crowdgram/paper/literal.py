@@ -13,7 +13,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 from scipy import special
 
@@ -27,8 +26,6 @@ __all__ = [
     "phs_distribution",
     "small_binom_noise",
 ]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,74 +4,74 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import AccuracyWarning, InvalidArgument
-from ..mechanisms import Estimate, Mechanism, Request
+from ..mechanisms import Estimate, Laplace, Mechanism, Request
 from ..mechanisms.simplex import project
-from ..privacy import Spending
+from ..privacy import Guarantee, Opening
 from ..tables import Counts
-from .regimes import Learned
+from .regimes import Constants, Learned
 from .variable import RowsFound, learn_variable
 
-__all__ = ["PAPER_MECHANISMS", "check_paper", "paper"]
+__all__ = ["Paper"]
 
 
-def paper(counts: Counts, spending: Spending, request: Request) -> Estimate:
+@dataclass(frozen=True)
+class Paper(Mechanism):
     """Theorem 12's algorithm, projected onto the simplex.
 
     The paper takes users to be alike: each draws their rows from the same distribution, so the answer by rows and
     by users is the same. Where they are not, this estimates neither; errors do not say by how much.
     `max_rows_per_user`: m-hat, the rows of each user that are used; users with fewer take no part.
 
-    Guarantee: that of `spending`. Warns, from public and noisy values, where the theorem's bound on the error does
+    constants: "paper", as published, or "tight", far more accurate. alpha: the l1 error that is wanted; by default 0.1
+    with the published constants, and chosen by predicted error with tight ones.
+
+    Guarantee: that of the budget. Warns, from public and noisy values, where the theorem's bound on the error does
     not apply.
     """
-    request.report("finding the rows to use")
-    constants = request.constants or "paper"
-    learned, found = learn_variable(
-        counts,
-        spending,
-        alpha=request.alpha,
-        constants=constants,
-        rows=request.max_rows_per_user,
-        checked=False,
-    )
-    doubts = (*found.doubts, *learned.doubts)
-    if doubts:
-        warnings.warn(
-            f"the paper's bound on the error does not apply: {'; '.join(doubts)}. Privacy holds all the same.",
-            AccuracyWarning,
-            stacklevel=2,
-        )
-    return _estimate(learned, found, {"constants": constants})
 
+    name = "paper"
+    needs_delta = "its theorems need a delta above 0. Give a delta such as 1e-6."
+    constants: Constants = "paper"
+    alpha: float | None = None
 
-def check_paper(mechanism: str, delta: float, constants: object, alpha: object) -> None:
-    """Refuse, before any row is read, what "paper" cannot do, and its options where another mechanism is asked for."""
-    if mechanism not in PAPER_MECHANISMS:
-        for name, value in (("constants", constants), ("alpha", alpha)):
-            if value is not None:
+    def __post_init__(self) -> None:
+        if self.constants not in ("paper", "tight"):
+            raise InvalidArgument(f"constants={self.constants!r}: needs to be 'paper' (as published) or 'tight'.")
+        alpha: object = self.alpha
+        if alpha is not None:
+            real = isinstance(alpha, int | float | np.integer | np.floating) and not isinstance(alpha, bool)
+            if not real or not 0.0 < alpha <= 1.0:  # type: ignore[operator]
                 raise InvalidArgument(
-                    f"{name}={value!r} has no meaning for mechanism={mechanism!r}. Leave it out, or use 'paper'."
+                    f"alpha={alpha!r}: the l1 error that is wanted; above 0 and at most 1. Try alpha=0.1."
                 )
-        return
-    if constants not in (None, "paper", "tight"):
-        raise InvalidArgument(f"constants={constants!r}: needs to be 'paper' (as published) or 'tight'.")
-    if delta == 0:
-        raise InvalidArgument(
-            "mechanism='paper' cannot serve delta=0: its theorems need a delta above 0. Give a delta such as 1e-6."
+
+    def instead(self, _: Guarantee) -> Sequence[Mechanism]:
+        return [Laplace()]
+
+    def run(self, counts: Counts, budget: Opening, request: Request, /) -> Estimate:
+        request.report("finding the rows to use")
+        learned, found = learn_variable(
+            counts,
+            budget.start(),
+            alpha=self.alpha,
+            constants=self.constants,
+            rows=request.max_rows_per_user,
+            checked=False,
         )
-    if alpha is not None:
-        real = isinstance(alpha, int | float | np.integer | np.floating) and not isinstance(alpha, bool)
-        if not real or not 0.0 < alpha <= 1.0:  # type: ignore[operator]
-            raise InvalidArgument(
-                f"alpha={alpha!r}: the l1 error that is wanted; above 0 and at most 1. Try alpha=0.1."
+        doubts = (*found.doubts, *learned.doubts)
+        if doubts:
+            warnings.warn(
+                f"the paper's bound on the error does not apply: {'; '.join(doubts)}. Privacy holds all the same.",
+                AccuracyWarning,
+                stacklevel=2,
             )
-
-
-PAPER_MECHANISMS: dict[str, Mechanism] = {"paper": paper}
+        return _estimate(learned, found, {"constants": self.constants})
 
 
 def _estimate(learned: Learned, found: RowsFound, parameters: dict[str, str]) -> Estimate:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import InvalidArgument
-from ..privacy import Adjacency, Guarantee, Spending
+from ..privacy import Adjacency, AnyFinish, Guarantee
 from ..tables import Tallies
 from .binomial import (
     BINOMIAL_CONSTANT,
@@ -30,7 +30,6 @@ from .selection import Hypotheses, Selected, changed_symbols, phs, spread_of
 
 __all__ = ["Constants", "Learned", "dense", "learn", "sparse"]
 
-Floats = npt.NDArray[np.float64]
 Constants = Literal["paper", "tight"]
 
 SMALL_SHARE = 0.6
@@ -63,7 +62,7 @@ class Learned:
 
 def dense(
     tallies: Tallies,
-    spending: Spending,
+    spending: AnyFinish,
     *,
     users: int,
     alpha: float | None = None,
@@ -84,7 +83,7 @@ def dense(
     Guarantee: what `spending` has left, under its adjacency; the events are re-checked against it before each draw.
     Proof: docs/proofs/paper.md, Theorem 3.
     """
-    rest = spending.finish()
+    rest = spending.rest
     k, m = tallies.items, tallies.rows
     doubts = _range("Theorem 7", k <= m, "k <= m", tallies, rest, alpha)
     _refuse(doubts, checked)
@@ -105,7 +104,7 @@ def dense(
 
 def sparse(
     tallies: Tallies,
-    spending: Spending,
+    spending: AnyFinish,
     *,
     users: int,
     alpha: float | None = None,
@@ -124,7 +123,7 @@ def sparse(
     Guarantee: what `spending` has left, under its adjacency. p' and p'' are both drawn for all symbols, so that the
     choice between them is post-processing. Proof: docs/proofs/paper.md, Theorem 3.
     """
-    rest = spending.finish()
+    rest = spending.rest
     k, m = tallies.items, tallies.rows
     doubts = _range("Theorem 8", k >= m >= 8, "k >= m >= 8", tallies, rest, alpha)
     _refuse(doubts, checked)
@@ -133,7 +132,7 @@ def sparse(
         plan = _tight_plan(k, m, users, spending, alpha, 1.0 - SMALL_SHARE)
         doubts = plan.doubts
         selected = _tight_binom(tallies, spending, users, plan)
-        small = small_binom(tallies, spending, users=users, changed=changed, mu=spending.finishing_mu(k))
+        small = small_binom(tallies, spending, users=users, changed=changed, mu=spending.remaining_mu(k))
     else:
         alpha = 0.1 if alpha is None else alpha
         log = math.log(2 / rest.delta) if variable else math.log(1 / rest.delta)
@@ -147,7 +146,7 @@ def sparse(
 
 def learn(
     tallies: Tallies,
-    spending: Spending,
+    spending: AnyFinish,
     *,
     users: int,
     alpha: float | None = None,
@@ -185,7 +184,7 @@ class _Plan:
     doubts: tuple[str, ...]
 
 
-def _tight_plan(k: int, m: int, users: int, spending: Spending, alpha: float | None, share: float) -> _Plan:
+def _tight_plan(k: int, m: int, users: int, spending: AnyFinish, alpha: float | None, share: float) -> _Plan:
     """Spend all of `share`; then take the smallest accuracy at which the best hypothesis outweighs all others.
 
     Around the truth, scores fall by s for each unit of total variation, from 3/2 a s at the truth to 0 at distance
@@ -216,7 +215,7 @@ def _tight_plan(k: int, m: int, users: int, spending: Spending, alpha: float | N
     return _Plan(epsilon, changed, monotone, accuracy, min(step / 0.8, 1.0), doubts)
 
 
-def _tight_binom(tallies: Tallies, spending: Spending, users: int, plan: _Plan) -> Selected:
+def _tight_binom(tallies: Tallies, spending: AnyFinish, users: int, plan: _Plan) -> Selected:
     """Algorithm 2 with the plan's cover and accuracy, which may exceed the c/10 that Theorem 6's alpha <= 1 allows."""
     hypotheses = Hypotheses.of(tallies.rows, angular_cover(tallies.rows, plan.radius), plan.accuracy)
     return phs(

@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc
 
+from ..arrays import Floats, Integers
 from ..errors import InvalidArgument
-from ..privacy import Adjacency, SelectionEvent, Spending
+from ..privacy import Adjacency, AnyFinish, SelectionEvent
 from ..tables import Tallies
 
 __all__ = [
@@ -35,8 +36,6 @@ __all__ = [
     "spread_of",
 ]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 UNIT = 2**10
 """A user counts 2^10 in a score, so that rounding the offsets to whole numbers loses less than 1/1000 of a user."""
@@ -99,7 +98,7 @@ class Selected:
 def phs(
     tallies: Tallies,
     hypotheses: Hypotheses,
-    spending: Spending,
+    spending: AnyFinish,
     *,
     users: int,
     epsilon: float,

@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import InvalidArgument
-from ..privacy import Adjacency, Spending, fresh_salt
+from ..privacy import Adjacency, PureStart
 from ..privacy.accounting import gaussian_mu
 from ..tables import ROW_LIMIT, Counts, rows_histogram, tally
 from .histograms import visible
@@ -22,7 +22,6 @@ from .selection import changed_symbols
 
 __all__ = ["RowsFound", "doubling_edges", "learn_variable", "rows_median", "rows_quantile"]
 
-Floats = npt.NDArray[np.float64]
 
 HISTOGRAM_UNIT = 2**10
 """A user counts 2^10 in a histogram, so that the noise's integer steps are far below its scale."""
@@ -50,14 +49,14 @@ def doubling_edges(most_rows: int = ROW_LIMIT) -> list[int]:
     return [*edges, most_rows]
 
 
-def rows_median(counts: Counts, spending: Spending, *, epsilon: float, beta: float) -> RowsFound:
+def rows_median(counts: Counts, spending: PureStart, *, epsilon: float, beta: float) -> RowsFound:
     """Lemma 10's private median of rows per user, up to a factor of 2."""
     return rows_quantile(counts, spending, epsilon=epsilon, beta=beta)
 
 
 def rows_quantile(
     counts: Counts,
-    spending: Spending,
+    spending: PureStart,
     *,
     epsilon: float,
     beta: float,
@@ -94,7 +93,7 @@ def rows_quantile(
 
 def learn_variable(
     counts: Counts,
-    spending: Spending,
+    spending: PureStart,
     *,
     alpha: float | None = None,
     constants: Constants = "paper",
@@ -120,14 +119,14 @@ def learn_variable(
     else:
         beta = (0.1 if alpha is None else min(max(alpha, 1e-6), 1.0)) / (40 * k)
         found = rows_median(counts, spending, epsilon=epsilon / 2, beta=beta)
-    tallies = tally(counts, found.rows, fresh_salt())
+    tallies = tally(counts, found.rows, spending.salt())
     learned = learn(
-        tallies, spending, users=found.users, alpha=alpha, constants=constants, variable=True, checked=checked
+        tallies, spending.finish(), users=found.users, alpha=alpha, constants=constants, variable=True, checked=checked
     )
     return learned, found
 
 
-def _best_rows(counts: Counts, spending: Spending) -> RowsFound:
+def _best_rows(counts: Counts, spending: PureStart) -> RowsFound:
     """m-hat by predicted error from a noisy histogram, and then s-hat by itself, with noise of one bin only."""
     epsilon = spending.guarantee.epsilon
     edges = sorted({round(2 ** (j / 4)) for j in range(81)})
@@ -139,7 +138,7 @@ def _best_rows(counts: Counts, spending: Spending) -> RowsFound:
     return RowsFound(rows, _noisy_users(counts, spending, rows, TIGHT_USERS * epsilon))
 
 
-def _predicted_error(k: int, m: int, users: float, spending: Spending) -> float:
+def _predicted_error(k: int, m: int, users: float, spending: PureStart) -> float:
     """Up to factors that do not depend on m: noise and sampling, sqrt(k/m) (1/(s weight) + 1/sqrt(s)); with noise of
     SmallBinom, k sqrt(changed)/(s m mu), in the sparse regime.
     """
@@ -158,7 +157,7 @@ def _predicted_error(k: int, m: int, users: float, spending: Spending) -> float:
 
 
 def _noisy_tails(
-    counts: Counts, spending: Spending, edges: list[int], epsilon: float, *, real: bool = False
+    counts: Counts, spending: PureStart, edges: list[int], epsilon: float, *, real: bool = False
 ) -> tuple[Floats, float]:
     """Noisy numbers of users in bin j or above, and eta. `real`: of the bins that stand out of the noise only."""
     histogram = rows_histogram(counts, edges) * HISTOGRAM_UNIT
@@ -170,7 +169,7 @@ def _noisy_tails(
     return np.cumsum(bins[::-1])[::-1], eta
 
 
-def _noisy_users(counts: Counts, spending: Spending, rows: int, epsilon: float) -> int:
+def _noisy_users(counts: Counts, spending: PureStart, rows: int, epsilon: float) -> int:
     """s-hat: users with at least `rows` rows, with Laplace noise. One user moves the count by 1."""
     edges = [rows - 1, ROW_LIMIT] if rows > 1 else [ROW_LIMIT]
     takers = rows_histogram(counts, edges)[-1:] * HISTOGRAM_UNIT

@@ -3,6 +3,9 @@
 Noise is drawn by OpenDP's exact samplers over the integers, fed by the operating system's and OpenSSL's
 cryptographic generators, which are safe in threads and after a fork. There is no seed: noise that can be
 replayed is not private.
+
+A release draws through `OPENDP`, which is a `Sampler`. Nothing in the public interface takes another one. An audit and
+the tests give their own to `releases.pipeline.run` or to `Spending`, instead of replacing functions of this module.
 """
 
 from __future__ import annotations
@@ -15,15 +18,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib import metadata
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from crowdgram.arrays import Integers
 from crowdgram.errors import InvalidArgument, MissingDependency
 
 __all__ = [
     "MAX_SCALE",
+    "OPENDP",
+    "Labels",
+    "Sampler",
     "add_discrete_gaussian",
     "add_discrete_laplace",
     "check_sampler",
@@ -32,7 +39,8 @@ __all__ = [
     "unchecked_draws",
 ]
 
-Integers = npt.NDArray[np.int64]
+Labels = Callable[[], Sequence[Any]]
+"""What the coordinates of a sum are. They are private: for an audit that compares two tables, and for nothing else."""
 
 MAX_SCALE = 2.0**56
 _CLAMP = 2**62
@@ -44,6 +52,45 @@ FIRST_GOOD = (0, 14, 2)
 """The first version of OpenDP to draw with. In 0.14.0 and 0.14.1 discrete Laplace noise has wrong probabilities at some
 scales, 3 and 5 among them, and so has Gaussian noise, which is made of it.
 """
+
+
+class Sampler(Protocol):
+    """Draws all that is random in a release. `labels` names the coordinates if their number is private."""
+
+    def laplace(self, values: Integers | Sequence[int], scale: float, labels: Labels | None, /) -> Integers:
+        """As `add_discrete_laplace`."""
+        ...
+
+    def gaussian(self, values: Integers | Sequence[int], sigma: float, labels: Labels | None, /) -> Integers:
+        """As `add_discrete_gaussian`."""
+        ...
+
+    def choose(self, scores: Integers, scale: float, /) -> Integers:
+        """As `choose_each`."""
+        ...
+
+    def salt(self) -> str:
+        """As `fresh_salt`."""
+        ...
+
+
+class _OpenDP:
+    """The sampler of every release."""
+
+    def laplace(self, values: Integers | Sequence[int], scale: float, _: Labels | None, /) -> Integers:
+        return add_discrete_laplace(values, scale)
+
+    def gaussian(self, values: Integers | Sequence[int], sigma: float, _: Labels | None, /) -> Integers:
+        return add_discrete_gaussian(values, sigma)
+
+    def choose(self, scores: Integers, scale: float, /) -> Integers:
+        return choose_each(scores, scale)
+
+    def salt(self) -> str:
+        return fresh_salt()
+
+
+OPENDP: Sampler = _OpenDP()
 
 
 @lru_cache(maxsize=1)

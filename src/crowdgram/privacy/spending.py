@@ -1,17 +1,32 @@
-"""One release's budget as it is spent: no noise is drawn that is not recorded, and none that was not affordable."""
+"""One release's budget as it is spent, phase by phase.
+
+`Spending` is the record of what was drawn. What may be drawn next is a phase, and a phase has the methods that are
+legal in it and no others:
+
+    Spending.open()  -> Opening      nothing is asked yet
+    Opening.looks()  -> Looks        the items are listed: looks that are reserved by public values (Theorem 4)
+    Opening.search() -> Search       the items must be found: a threshold, and looks as well (Theorem 6)
+    Opening.start()  -> PureStart    pure events, then .finish() -> AnyFinish (Theorem 5)
+    Looks.rounds()   -> Rounds       Gaussian rounds, or
+    Looks.finish_purely() -> PureFinish
+    Search.rounds()  -> SearchRounds Gaussian rounds that find the items, then .end() -> Found, then Found.looks()
+
+A phase ends when the next one begins; using it afterwards is a `PrivacyViolation`. The theorems are those of
+docs/proofs/accounting.md.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Integers
 from ..errors import PrivacyViolation
-from . import accounting, noise
+from . import accounting
 from .events import (
     Event,
     ExponentialEvent,
@@ -23,20 +38,70 @@ from .events import (
 )
 from .guarantee import Adjacency, Guarantee
 from .losses import PureEvent, pure_epsilon
+from .noise import OPENDP, Labels, Sampler
 
-__all__ = ["Spending"]
+__all__ = [
+    "AnyFinish",
+    "Found",
+    "Looks",
+    "Opening",
+    "PureFinish",
+    "PureStart",
+    "Ready",
+    "Reserve",
+    "Rounds",
+    "Search",
+    "SearchRounds",
+    "Spending",
+]
 
-Integers = npt.NDArray[np.int64]
 
 _SQRT2_ABOVE = math.nextafter(math.sqrt(2), math.inf)
 
 
+@dataclass(frozen=True)
+class Reserve:
+    """A Laplace event that may take place: its purpose, the l1 bound on one user's vector, its largest epsilon."""
+
+    purpose: str
+    bound: int
+    epsilon: float
+
+
 class Spending:
-    """The events of one release against its guarantee.
+    """The record of one release: its guarantee, and every event so far.
 
     Every draw is checked against the guarantee *before* noise is drawn, and recorded with it, so that `events` is all
-    that the table was asked. Sensitivities are given for one user's vector; the adjacency turns them into the change
-    of a sum:
+    that the table was asked. `sampler` draws the noise; only an audit or a test gives another than OpenDP's.
+    """
+
+    def __init__(self, guarantee: Guarantee, sampler: Sampler = OPENDP) -> None:
+        self.guarantee = guarantee
+        self.sampler = sampler
+        self._events: list[Event] = []
+        self._reserved: dict[str, LaplaceEvent] = {}
+        self._pure_delta = 0.0
+        self._phase: _Phase | None = None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(self._events)
+
+    def open(self) -> Opening:
+        """The first phase."""
+        if self._phase is not None:
+            raise PrivacyViolation("a budget is opened once.")
+        return Opening(self)
+
+    def settled(self) -> Guarantee:
+        """The guarantee, after it was recomputed from the recorded events. Raises if it does not hold."""
+        accounting.check(self._events, self.guarantee)
+        return self.guarantee
+
+
+class _Phase:
+    """What every phase has. Sensitivities are given for one user's vector; the adjacency turns them into the change of
+    a sum:
 
         one user's bound          add-remove    replace
         l1 norm <= B              B             2 B
@@ -44,92 +109,112 @@ class Spending:
         l2 norm <= B, entries>=0  B             sqrt(2) B
     """
 
-    def __init__(self, guarantee: Guarantee) -> None:
-        self.guarantee = guarantee
-        self._events: list[Event] = []
-        self._reserved: dict[str, LaplaceEvent] = {}
-        self._finish: tuple[Guarantee, int] | None = None
-        self._opening = 0
-        self._pure_delta = 0.0
-        self._purely = False
+    def __init__(self, spending: Spending) -> None:
+        self._spending = spending
+        spending._phase = self
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self._spending.guarantee
 
     @property
     def events(self) -> tuple[Event, ...]:
-        return tuple(self._events)
+        return self._spending.events
 
     @property
     def reserved(self) -> tuple[LaplaceEvent, ...]:
         """What was set aside, whether it has taken place or not."""
-        return tuple(self._reserved.values())
-
-    def reserve(self, purpose: str, *, bound: int, epsilon: float) -> None:
-        """Set a Laplace event aside, by public values, before the table is looked at.
-
-        Whether it takes place, and with how much of its epsilon, may then depend on noisy outcomes: Gaussian rounds
-        are given what is left when all of what was reserved is spent (docs/proofs/accounting.md, Theorem 4). What is
-        reserved already stays so when less is asked for: after an opening, only what is fixed by public values counts.
-        A threshold, whose delta is public, may come before.
-        """
-        looked = any(not isinstance(event, ThresholdEvent) for event in self._events[self._opening :])
-        if looked and purpose not in self._reserved:
-            raise PrivacyViolation(
-                f"{purpose!r} is reserved after the table was looked at: reserve before the first event."
-            )
-        wanted = LaplaceEvent(purpose, self._l1(bound), self.laplace_scale(bound, epsilon), 1)
-        if not self._within(wanted, self._reserved.setdefault(purpose, wanted)):
-            raise PrivacyViolation(f"{purpose!r} is reserved again, for more than before.")
-
-    def end_opening(self, *, pure_delta: float) -> None:
-        """Say that all events so far were fixed by public values, or reserved: reserves may still follow.
-
-        `pure_delta`: the part of delta that is for paths which finish purely after Gaussian events of the opening;
-        Gaussian rounds do without it (docs/proofs/accounting.md, Theorem 6).
-        """
-        if self._opening or self._purely or self._finish is not None or not 0.0 <= pure_delta < 1.0:
-            raise PrivacyViolation("an opening ends once, before all else, with a pure_delta from 0 to below 1.")
-        self._opening, self._pure_delta = len(self._events), pure_delta
-
-    def finish_purely(self) -> None:
-        """Say that only pure events follow, whose epsilons add to at most epsilon together with all before.
-
-        May be decided from noisy outcomes, as long as all that took place is pure, or a threshold; deltas of
-        thresholds are then all that is spent of delta (docs/proofs/accounting.md, Theorem 4).
-        """
-        if self._opening or self._purely or self._finish is not None or self._gaussian():
-            raise PrivacyViolation("a pure finish begins once, before an opening ends, and after no Gaussian noise.")
-        self._purely = True
-
-    def threshold(self, purpose: str, *, delta: float) -> float:
-        """Record a threshold that may fail with chance `delta`; what of it each user whose rows change may use.
-
-        One user's items come or go under add-remove. Under replace one's go and another's come: each has half.
-        """
-        if self._reserved or self._opening or self._purely or self._finish is not None:
-            raise PrivacyViolation(f"{purpose!r}: a threshold is part of an opening.")
-        self._spend(ThresholdEvent(purpose, delta))
-        return delta if self.guarantee.adjacency is Adjacency.ADD_REMOVE else delta / 2
+        return tuple(self._spending._reserved.values())
 
     def laplace_scale(self, bound: int, epsilon: float) -> float:
-        """The scale that `laplace` would use."""
+        """The scale that Laplace noise for `epsilon` has on sums of vectors of l1 norm at most `bound`."""
         return accounting.laplace_scale(self._l1(bound), epsilon)
 
     def gaussian_sigma(self, bound: int, mu: float, *, non_negative: bool = False) -> float:
-        """The sigma that `gaussian` would use."""
+        """The sigma that Gaussian noise for `mu` has on sums of vectors of l2 norm at most `bound`."""
         return accounting.gaussian_sigma(self._l2(bound, non_negative), mu)
 
+    def salt(self) -> str:
+        """128 random bits, for choices that must be unpredictable, such as which row of a user is sampled."""
+        return self._spending.sampler.salt()
+
+    def _record(self, event: Event) -> None:
+        """Check an event, and record it."""
+        self._check_current()
+        self._check(event)
+        self._spending._events.append(event)
+
+    def _check(self, event: Event) -> None:
+        """Raise unless the event may take place in this phase, after all before it."""
+        self._check_free(event)
+        accounting.check([*self.events, event], self.guarantee)
+
+    def _check_free(self, event: Event) -> None:
+        if event.purpose in self._spending._reserved:
+            raise PrivacyViolation(f"{event.purpose!r} is reserved for a look.")
+
+    def _check_current(self) -> None:
+        if self._spending._phase is not self:
+            raise PrivacyViolation(
+                f"the phase {type(self).__name__} of this budget is over: use the one that followed."
+            )
+
+    def _reserve(self, reserves: Iterable[Reserve]) -> None:
+        """Set Laplace events aside. What is reserved already stays so when less is asked for."""
+        known = self._spending._reserved
+        for one in reserves:
+            scale = self.laplace_scale(one.bound, one.epsilon)
+            wanted = LaplaceEvent(one.purpose, self._l1(one.bound), scale, 1)
+            if not _within(wanted, known.setdefault(one.purpose, wanted)):
+                raise PrivacyViolation(f"{one.purpose!r} is reserved again, for more than before.")
+
+    def _committed(self) -> list[Event]:
+        """What Gaussian rounds must reckon with: all that was reserved, and all else that took place."""
+        reserved = self._spending._reserved
+        return [*reserved.values(), *(event for event in self.events if event.purpose not in reserved)]
+
+    def _for_rounds(self) -> Guarantee:
+        """What Gaussian rounds must keep: all but the part of delta that is for the other way to go on."""
+        part = self._spending._pure_delta
+        if not part:
+            return self.guarantee
+        return replace(self.guarantee, delta=max(math.nextafter(self.guarantee.delta - part, 0.0), 0.0))
+
+    def _l1(self, bound: int) -> int:
+        return bound if self.guarantee.adjacency is Adjacency.ADD_REMOVE else 2 * bound
+
+    def _l2(self, bound: int, non_negative: bool) -> float:
+        if self.guarantee.adjacency is Adjacency.ADD_REMOVE:
+            return float(bound)
+        return math.nextafter(_SQRT2_ABOVE * bound, math.inf) if non_negative else 2.0 * bound
+
+
+# --- what may be drawn, in the phases that name it as a base
+
+
+class _Laplace(_Phase):
     def laplace(
-        self, purpose: str, sums: Integers, *, bound: int, epsilon: float, dimension: int | None = None
+        self,
+        purpose: str,
+        sums: Integers,
+        *,
+        bound: int,
+        epsilon: float,
+        dimension: int | None = None,
+        labels: Labels | None = None,
     ) -> tuple[Integers, LaplaceEvent]:
         """Add discrete Laplace noise to sums of vectors of l1 norm at most `bound`, for `epsilon`.
 
-        `dimension`: a public bound on the number of sums, where that number is private.
+        `dimension`: a public bound on the number of sums, if that number is private. `labels` names the sums then, to
+        a sampler that must know; OpenDP's never asks.
         """
-        self._check_dimension(purpose, len(sums), dimension)
         scale = self.laplace_scale(bound, epsilon)
-        event = LaplaceEvent(purpose, self._l1(bound), scale, dimension or max(len(sums), 1))
-        self._spend(event)
-        return noise.add_discrete_laplace(sums, event.scale), event
+        event = LaplaceEvent(purpose, self._l1(bound), scale, _dimension(purpose, len(sums), dimension))
+        self._record(event)
+        return self._spending.sampler.laplace(sums, event.scale, labels), event
 
+
+class _Gaussian(_Phase):
     def gaussian(
         self,
         purpose: str,
@@ -139,18 +224,20 @@ class Spending:
         mu: float,
         non_negative: bool = False,
         dimension: int | None = None,
+        labels: Labels | None = None,
     ) -> tuple[Integers, GaussianEvent]:
         """Add discrete Gaussian noise to sums of vectors of l2 norm at most `bound`, for `mu`.
 
-        `dimension`: a public bound on the number of sums, where that number is private.
+        `dimension`, `labels`: as for Laplace noise.
         """
-        self._check_dimension(purpose, len(sums), dimension)
-        sensitivity = self._l2(bound, non_negative)
         sigma = self.gaussian_sigma(bound, mu, non_negative=non_negative)
-        event = GaussianEvent(purpose, sensitivity, sigma, dimension or max(len(sums), 1))
-        self._spend(event)
-        return noise.add_discrete_gaussian(sums, event.sigma), event
+        sensitivity = self._l2(bound, non_negative)
+        event = GaussianEvent(purpose, sensitivity, sigma, _dimension(purpose, len(sums), dimension))
+        self._record(event)
+        return self._spending.sampler.gaussian(sums, event.sigma, labels), event
 
+
+class _Choices(_Phase):
     def sparse_laplace(
         self, purpose: str, sums: Integers, *, bound: int, changed: int, epsilon: float
     ) -> tuple[Integers, SparseLaplaceEvent]:
@@ -160,8 +247,8 @@ class Spending:
         """
         scale = accounting.laplace_scale(bound, epsilon)
         event = SparseLaplaceEvent(purpose, bound, scale, max(len(sums), 1), changed)
-        self._spend(event)
-        return noise.add_discrete_laplace(sums, event.scale), event
+        self._record(event)
+        return self._spending.sampler.laplace(sums, event.scale, None), event
 
     def choose(
         self, purpose: str, scores: Integers, *, sensitivity: int, epsilon: float, monotone: bool = False
@@ -172,9 +259,9 @@ class Spending:
         move the same way, so that their differences move by `sensitivity` instead of twice that.
         """
         event = ExponentialEvent(purpose, epsilon, max(len(scores), 1))
-        self._spend(event)
-        chosen = noise.choose_each(scores.reshape(1, -1), _choice_scale(sensitivity, event.epsilon, monotone))
-        return int(chosen[0]), event
+        self._record(event)
+        scale = _choice_scale(sensitivity, event.epsilon, monotone)
+        return int(self._spending.sampler.choose(scores.reshape(1, -1), scale)[0]), event
 
     def choose_each(
         self,
@@ -195,116 +282,201 @@ class Spending:
         candidate; it is called for at most `at_once` rows at a time, after the event is recorded.
         """
         event = SelectionEvent(purpose, epsilon, choices, selections, changed)
-        self._spend(event)
+        self._record(event)
         scale = _choice_scale(sensitivity, event.epsilon, monotone)
         parts = [
-            noise.choose_each(scores(first, min(first + at_once, selections)), scale)
+            self._spending.sampler.choose(scores(first, min(first + at_once, selections)), scale)
             for first in range(0, selections, at_once)
         ]
         return np.concatenate(parts), event
 
-    def finish(self) -> Guarantee:
-        """What is left when all that took place is charged at its pure epsilon: (epsilon less their sum, delta).
 
-        After this call the events that follow must keep what is left by themselves, whatever came before, so that their
-        number and kind may be chosen from noisy outcomes (docs/proofs/accounting.md, Theorem 5).
+# --- the phases
+
+
+class Ready(_Phase):
+    """The items are known, and looks at them may begin: `Opening` if they are listed, `Found` if they were found."""
+
+    def looks(self, reserves: Iterable[Reserve] = ()) -> Looks:
+        """Set Laplace events aside, by public values, and begin to look at the table.
+
+        Whether one takes place, and with how much of its epsilon, may then depend on noisy outcomes: Gaussian rounds
+        are given what is left when all of what was reserved is spent (Theorem 4).
         """
-        if self._finish is not None or self._reserved:
-            raise PrivacyViolation("a budget is finished once, and not after events were reserved.")
-        if not all(isinstance(event, PureEvent) for event in self._events):
-            raise PrivacyViolation("a budget is finished after a pure start only.")
-        left = accounting.remaining_epsilon(self.guarantee, self._events)
-        if left <= 0.0:
-            raise PrivacyViolation("nothing is left of epsilon to finish with.")
-        rest = replace(self.guarantee, epsilon=left)
-        self._finish = rest, len(self._events)
-        return rest
+        self._check_current()
+        self._reserve(reserves)
+        return Looks(self._spending)
 
-    def selection_epsilon(self, changed: int, share: float = 1.0) -> float:
-        """The range of each of many choices that spends `share` of what is left, after `finish`."""
-        rest, since = self._finishing()
-        own = accounting.selection_epsilon(rest, self._events[since:], changed, share)
-        joint = accounting.selection_epsilon(self.guarantee, self._events, changed, share)
-        return min(own, joint)
 
-    def finishing_mu(self, dimension: int) -> float:
-        """What is left for Gaussian noise on `dimension` coordinates, after `finish`."""
-        rest, since = self._finishing()
-        own = accounting.remaining_mu(rest, self._events[since:], dimension)
-        return min(own, accounting.remaining_mu(self.guarantee, self._events, dimension))
+class Opening(Ready):
+    """Nothing is asked yet."""
+
+    def search(self, purpose: str, *, delta: float, reserves: Iterable[Reserve] = ()) -> Search:
+        """Record a threshold that may fail with chance `delta`, set looks aside, and begin to find items."""
+        self._record(ThresholdEvent(purpose, delta))
+        self._reserve(reserves)
+        # One user's items come or go under add-remove. Under replace one's go and another's come: each has half.
+        return Search(self._spending, delta if self.guarantee.adjacency is Adjacency.ADD_REMOVE else delta / 2)
+
+    def start(self) -> PureStart:
+        """Begin with pure events that any finish may follow."""
+        self._check_current()
+        return PureStart(self._spending)
+
+
+class Looks(_Laplace):
+    """Laplace events that were reserved, once each. Then the release goes on by rounds, or finishes purely."""
+
+    def remaining_mu(self, dimension: int) -> float:
+        """What rounds would have for Gaussian noise on `dimension` coordinates in all."""
+        return accounting.remaining_mu(self._for_rounds(), self._committed(), dimension)
+
+    def remaining_epsilon(self) -> float:
+        """What a pure finish would have."""
+        return accounting.remaining_epsilon(self.guarantee, self.events, self._spending._pure_delta)
+
+    def rounds(self) -> Rounds:
+        """Go on with Gaussian rounds. The choice may depend on noisy outcomes."""
+        self._check_current()
+        return Rounds(self._spending)
+
+    def finish_purely(self) -> PureFinish:
+        """Go on with pure events only. The choice may depend on noisy outcomes."""
+        self._check_current()
+        return PureFinish(self._spending)
+
+    def _check(self, event: Event) -> None:
+        reserved = self._spending._reserved.get(event.purpose)
+        if reserved is None:
+            raise PrivacyViolation(f"{event.purpose!r} was not reserved: a look is, before the first one.")
+        again = event.purpose in {past.purpose for past in self.events}
+        if again or not (isinstance(event, LaplaceEvent) and _within(event, reserved)):
+            raise PrivacyViolation(f"{event.purpose!r} would spend more than was reserved for it.")
+        accounting.check([*self.events, event], self.guarantee)
+
+
+class Rounds(_Gaussian):
+    """Gaussian rounds that divide what is left when all of the reserve is spent."""
 
     def remaining_mu(self, dimension: int) -> float:
         """What is left for Gaussian noise on `dimension` coordinates in all."""
         return accounting.remaining_mu(self._for_rounds(), self._committed(), dimension)
 
+    def _check(self, event: Event) -> None:
+        self._check_free(event)
+        accounting.check([*self._committed(), event], self._for_rounds())
+
+
+class PureFinish(_Laplace, _Choices):
+    """Pure events whose epsilons add to at most epsilon together with all before. Deltas of thresholds are then all
+    that is spent of delta; after Gaussian rounds that found items, so is the `pure_delta` of `SearchRounds.end`.
+    """
+
     def remaining_epsilon(self) -> float:
-        """What is left for one more pure event."""
-        return accounting.remaining_epsilon(self.guarantee, self._events, self._pure_delta)
+        """What is left for one more event."""
+        return accounting.remaining_epsilon(self.guarantee, self.events, self._spending._pure_delta)
 
-    def settled(self) -> Guarantee:
-        """The guarantee, after it was recomputed from the recorded events. Raises if it does not hold."""
-        accounting.check(self._events, self.guarantee)
-        return self.guarantee
+    def _check(self, event: Event) -> None:
+        paid = self._spending._pure_delta or not any(isinstance(past, GaussianEvent) for past in self.events)
+        left = self.remaining_epsilon() if paid else 0.0
+        if not isinstance(event, PureEvent) or pure_epsilon(event) > Fraction(left):
+            raise PrivacyViolation(f"{event.purpose!r} would spend more than a pure finish has left.")
+        super()._check(event)
 
-    def _spend(self, event: Event) -> None:
-        if self._purely:
-            if not isinstance(event, PureEvent):
-                raise PrivacyViolation(f"{event.purpose!r} is not pure, and a pure finish has begun.")
-            if pure_epsilon(event) > Fraction(self.remaining_epsilon()):
-                raise PrivacyViolation(f"{event.purpose!r} would spend more than a pure finish has left.")
-        reserved = self._reserved.get(event.purpose)
-        if reserved is not None:
-            again = event.purpose in {past.purpose for past in self._events}
-            if again or not (isinstance(event, LaplaceEvent) and self._within(event, reserved)):
-                raise PrivacyViolation(f"{event.purpose!r} would spend more than was reserved for it.")
-        elif self._opening and isinstance(event, PureEvent):
-            # Not on the list, so it is part of a pure finish, and that has its limit.
-            left = self.remaining_epsilon() if self._pure_delta else 0.0
-            if pure_epsilon(event) > Fraction(left):
-                raise PrivacyViolation(f"{event.purpose!r} would spend more than a pure finish may after the opening.")
-        if self._finish is not None:
-            rest, since = self._finish
-            accounting.check([*self._events[since:], event], rest)
-        if isinstance(event, GaussianEvent):
-            accounting.check([*self._committed(), event], self._for_rounds())
-        else:
-            accounting.check([*self._events, event], self.guarantee)
-        self._events.append(event)
 
-    def _for_rounds(self) -> Guarantee:
-        """What Gaussian rounds must keep: all but the part of delta that is for the other way to go on."""
-        if not self._pure_delta:
-            return self.guarantee
-        return replace(self.guarantee, delta=max(math.nextafter(self.guarantee.delta - self._pure_delta, 0.0), 0.0))
+class Search(Looks):
+    """Items are being found: looks that were reserved, and then Gaussian rounds, or a pure finish instead of them.
 
-    def _gaussian(self) -> bool:
-        return any(isinstance(event, GaussianEvent) for event in self._events)
+    chance: what the threshold may fail with, for each user whose rows change.
+    """
 
-    @staticmethod
-    def _check_dimension(purpose: str, size: int, dimension: int | None) -> None:
-        if dimension is not None and size > dimension:
-            raise PrivacyViolation(f"{purpose!r} has more coordinates than its public bound {dimension}.")
+    def __init__(self, spending: Spending, chance: float) -> None:
+        super().__init__(spending)
+        self.chance = chance
 
-    def _finishing(self) -> tuple[Guarantee, int]:
-        if self._finish is None:
-            raise PrivacyViolation("call finish() first: it says what is left.")
-        return self._finish
+    def rounds(self) -> SearchRounds:
+        """Find the items by Gaussian rounds, fixed by public values."""
+        self._check_current()
+        return SearchRounds(self._spending)
 
-    @staticmethod
-    def _within(event: LaplaceEvent, reserved: LaplaceEvent) -> bool:
-        return event.sensitivity == reserved.sensitivity and event.scale >= reserved.scale
 
-    def _committed(self) -> list[Event]:
-        """What Gaussian rounds must reckon with: all that was reserved, and all else that took place."""
-        return [*self._reserved.values(), *(event for event in self._events if event.purpose not in self._reserved)]
+class SearchRounds(Rounds):
+    """Gaussian rounds that find the items."""
 
-    def _l1(self, bound: int) -> int:
-        return bound if self.guarantee.adjacency is Adjacency.ADD_REMOVE else 2 * bound
+    def end(self, *, pure_delta: float) -> Found:
+        """Say that the items are found.
 
-    def _l2(self, bound: int, non_negative: bool) -> float:
-        if self.guarantee.adjacency is Adjacency.ADD_REMOVE:
-            return float(bound)
-        return math.nextafter(_SQRT2_ABOVE * bound, math.inf) if non_negative else 2.0 * bound
+        `pure_delta`: the part of delta that is for paths which finish purely after these rounds; Gaussian rounds that
+        follow do without it (Theorem 6).
+        """
+        self._check_current()
+        if not 0.0 <= pure_delta < 1.0:
+            raise PrivacyViolation(f"pure_delta={pure_delta!r}: needs to be at least 0 and below 1.")
+        self._spending._pure_delta = pure_delta
+        return Found(self._spending)
+
+
+class Found(Ready):
+    """The items were found by Gaussian rounds. Looks at them were reserved before those: what was found, and how many
+    items there are, is a noisy outcome, and must not decide what is on the list (Theorem 6).
+    """
+
+    def _reserve(self, reserves: Iterable[Reserve]) -> None:
+        wanted = list(reserves)
+        for one in wanted:
+            if one.purpose not in self._spending._reserved:
+                raise PrivacyViolation(f"{one.purpose!r} was not reserved before the search for items.")
+        super()._reserve(wanted)
+
+
+class PureStart(_Laplace, _Choices):
+    """Pure events, whose epsilons are fixed by public values, before any finish."""
+
+    def finish(self) -> AnyFinish:
+        """Go on with events of any kind, which keep what is left by themselves."""
+        self._check_current()
+        return AnyFinish(self._spending)
+
+
+class AnyFinish(_Laplace, _Gaussian, _Choices):
+    """Events that keep `rest` by themselves, whatever came before, so that their number and kind may be chosen from
+    noisy outcomes (Theorem 5).
+
+    rest: what is left when the start is charged at its pure epsilon: (epsilon less their sum, delta).
+    """
+
+    def __init__(self, spending: Spending) -> None:
+        left = accounting.remaining_epsilon(spending.guarantee, spending.events)
+        if left <= 0.0:
+            raise PrivacyViolation("nothing is left of epsilon to finish with.")
+        super().__init__(spending)
+        self.rest = replace(spending.guarantee, epsilon=left)
+        self._since = len(spending.events)
+
+    def selection_epsilon(self, changed: int, share: float = 1.0) -> float:
+        """The range of each of many choices that spends `share` of what is left."""
+        own = accounting.selection_epsilon(self.rest, self.events[self._since :], changed, share)
+        return min(own, accounting.selection_epsilon(self.guarantee, self.events, changed, share))
+
+    def remaining_mu(self, dimension: int) -> float:
+        """What is left for Gaussian noise on `dimension` coordinates."""
+        own = accounting.remaining_mu(self.rest, self.events[self._since :], dimension)
+        return min(own, accounting.remaining_mu(self.guarantee, self.events, dimension))
+
+    def _check(self, event: Event) -> None:
+        super()._check(event)
+        accounting.check([*self.events[self._since :], event], self.rest)
+
+
+def _within(event: LaplaceEvent, reserved: LaplaceEvent) -> bool:
+    return event.sensitivity == reserved.sensitivity and event.scale >= reserved.scale
+
+
+def _dimension(purpose: str, size: int, most: int | None) -> int:
+    """The number of coordinates to record: that of the sums, or its public bound."""
+    if most is not None and size > most:
+        raise PrivacyViolation(f"{purpose!r} has more coordinates than its public bound {most}.")
+    return most or max(size, 1)
 
 
 def _choice_scale(sensitivity: int, epsilon: float, monotone: bool) -> float:

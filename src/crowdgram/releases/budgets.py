@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
 from ..export.json_file import parse, to_text
-from ..mechanisms import PURE, Request, plan_release
+from ..mechanisms import Mechanism, Request
 from ..privacy import Guarantee, Ledger, check_label
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
 
-__all__ = ["LedgerLike", "charged", "largest_epsilon", "opened", "recover", "stored", "would_fit"]
+__all__ = ["LedgerLike", "charge_ledger", "largest_epsilon", "open_ledger", "recover", "store_release", "would_fit"]
 
 LedgerLike = Ledger | str | os.PathLike[str]
 
@@ -27,7 +27,7 @@ FOUND_ITEMS = 2**16
 """As many items get room where nobody knows how many will be found."""
 
 
-def opened(ledger: object, label: object, guarantee: Guarantee) -> Ledger | None:
+def open_ledger(ledger: object, label: object, guarantee: Guarantee) -> Ledger | None:
     """The ledger to charge, checked against the release before any table is opened; None without one."""
     check_label(label)
     if ledger is None:
@@ -41,10 +41,10 @@ def opened(ledger: object, label: object, guarantee: Guarantee) -> Ledger | None
     return found
 
 
-def charged(
+def charge_ledger(
     ledger: Ledger,
     guarantee: Guarantee,
-    mechanism: str,
+    mechanism: Mechanism,
     request: Request,
     items: int | None,
     share: float | None = None,
@@ -55,12 +55,12 @@ def charged(
 
     items: how many there are; None where they are found, for `share` of the budget.
     """
-    plan = plan_release(mechanism, guarantee, request, items, share)
+    plan = mechanism.plan(guarantee, request, items, share)
     try:
         return ledger.charge(
             plan,
             guarantee,
-            mechanism=mechanism,
+            mechanism=mechanism.name,
             weight=request.weight,
             label=label,
             room=BYTES_FOR_ITEM * (FOUND_ITEMS if items is None else items),
@@ -70,7 +70,7 @@ def charged(
     raise BudgetExceeded(f"{refusal} {would_fit(ledger, guarantee, mechanism, request, items, share)}")
 
 
-def stored(ledger: Ledger, number: int, release: Release | GroupedRelease) -> None:
+def store_release(ledger: Ledger, number: int, release: Release | GroupedRelease) -> None:
     """Store a finished release in its ledger, before anyone sees it."""
     try:
         ledger.settle(number, release.events, to_text(release))
@@ -83,21 +83,19 @@ def stored(ledger: Ledger, number: int, release: Release | GroupedRelease) -> No
 def would_fit(
     ledger: Ledger,
     guarantee: Guarantee,
-    mechanism: str,
+    mechanism: Mechanism,
     request: Request,
     items: int | None,
     share: float | None = None,
 ) -> str:
     """What could be asked for instead, in one plain sentence."""
-    others = [] if mechanism in PURE else [("laplace", 0.0 if items is not None else guarantee.delta)]
-    if mechanism == "auto" and guarantee.delta > 0.0:
-        others.insert(0, ("adaptive", guarantee.delta))
+    listed = items is not None
+    others = [(one, one.promised(guarantee) if listed else guarantee) for one in mechanism.instead(guarantee)]
     found = []
-    for name, delta in [(mechanism, guarantee.delta), *others]:
-        one = replace(request, rounds=None) if name == "laplace" else request
-        epsilon = largest_epsilon(ledger, replace(guarantee, delta=delta), name, one, items, share)
+    for one, asked in [(mechanism, guarantee), *others]:
+        epsilon = largest_epsilon(ledger, asked, one, request, items, share)
         if epsilon:
-            found.append(f"epsilon={epsilon:g} with mechanism={name!r} and delta={delta:g}")
+            found.append(f"epsilon={epsilon:g} with mechanism={one.name!r} and delta={asked.delta:g}")
     if not found:
         return "Nothing would fit any more."
     return f"What would fit: {', or '.join(found)}."
@@ -106,7 +104,7 @@ def would_fit(
 def largest_epsilon(
     ledger: Ledger,
     guarantee: Guarantee,
-    mechanism: str,
+    mechanism: Mechanism,
     request: Request,
     items: int | None,
     share: float | None = None,
@@ -115,7 +113,7 @@ def largest_epsilon(
 
     def fits(epsilon: float) -> bool:
         one = replace(guarantee, epsilon=epsilon)
-        return left(plan_release(mechanism, one, request, items, share))
+        return left(mechanism.plan(one, request, items, share))
 
     left = ledger.fitting()
     low, high = LEAST_EPSILON, ledger.budget.epsilon

@@ -3,106 +3,73 @@
 from __future__ import annotations
 
 import platform
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
-from typing import Literal, overload
+from typing import Literal, Required, TypedDict, Unpack, overload
 
-from ..errors import InvalidArgument, PrivacyWarning
+from ..errors import InvalidArgument
 from ..mechanisms import (
     CONFIDENCE,
     FOUND,
-    MECHANISMS,
-    PURE,
+    MOST_RESERVED,
     PURE_LEAST,
+    Discovering,
     DiscoveryPlan,
+    FoundByHistogram,
+    Mechanism,
     Request,
-    check_mechanism,
+    Weight,
     estimate_few,
     find_items,
-    plan_opening,
+    pilot_reserves,
     rehearse,
-    reserve_pilot,
 )
-from ..paper import PAPER_MECHANISMS, check_paper
 from ..present.wording import warn_of_too_little
-from ..privacy import Adjacency, Guarantee, Spending, check_sampler
+from ..privacy import OPENDP, Adjacency, Guarantee, Sampler, Spending, check_sampler
 from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
 from ..results.release import OWN_SUM, Release
-from .budgets import LedgerLike, charged, opened, stored
-from .items import found_domain, missing_lists, named_items, public_domain, read_lists, sought_rows
+from .budgets import LedgerLike, charge_ledger, open_ledger, store_release
+from .items import found_domain, named_items, public_domain, read_lists, sought_rows
+from .query import Column, Columns, Query
+from .registry import as_mechanism
 from .seal import sealed_then
 
-__all__ = ["release"]
+__all__ = ["release", "run"]
 
 MIN_EPSILON = 1e-3
 MIN_MU = 1e-5
 """Below, all is noise, and some of it would not fit 64-bit integers."""
-LARGE_DELTA, MAX_DELTA = 1e-3, 0.1
-"""From the first on there is a warning; the second, and more, is refused."""
 
 Progress = Callable[[str], None]
-Column = str | Mapping[str, object]
-"""The name of a column, or a name for an expression."""
-Columns = Column | Sequence[Column]
 
-ALL_MECHANISMS = {**MECHANISMS, **PAPER_MECHANISMS}
+
+class _Asked(TypedDict, total=False):
+    """The arguments of `release` that do not decide what it returns."""
+
+    user: Required[str]
+    item: Required[Columns]
+    epsilon: Required[float]
+    delta: float
+    domain: object
+    count: str | None
+    where: object
+    discovery_share: float | None
+    other: str | None
+    adjacency: Adjacency | Literal["add-remove", "replace"]
+    weight: Weight
+    mechanism: str | Mechanism
+    max_rows_per_user: int | None
+    ledger: LedgerLike | None
+    label: str
+    progress: Progress | None
 
 
 @overload
-def release(
-    table: object,
-    *,
-    user: str,
-    item: Columns,
-    epsilon: float,
-    delta: float = ...,
-    domain: object = ...,
-    count: str | None = ...,
-    where: object = ...,
-    by: None = ...,
-    groups: None = ...,
-    discovery_share: float | None = ...,
-    other: str | None = ...,
-    adjacency: Adjacency | Literal["add-remove", "replace"] = ...,
-    weight: Literal["rows", "users"] = ...,
-    mechanism: str = ...,
-    max_rows_per_user: int | None = ...,
-    rounds: int | None = ...,
-    constants: Literal["paper", "tight"] | None = ...,
-    alpha: float | None = ...,
-    ledger: LedgerLike | None = ...,
-    label: str = ...,
-    progress: Progress | None = ...,
-) -> Release: ...
+def release(table: object, *, by: None = None, groups: None = None, **asked: Unpack[_Asked]) -> Release: ...
 @overload
-def release(
-    table: object,
-    *,
-    user: str,
-    item: Columns,
-    epsilon: float,
-    delta: float = ...,
-    domain: object = ...,
-    count: str | None = ...,
-    where: object = ...,
-    by: Column,
-    groups: object = ...,
-    discovery_share: float | None = ...,
-    other: str | None = ...,
-    adjacency: Adjacency | Literal["add-remove", "replace"] = ...,
-    weight: Literal["rows", "users"] = ...,
-    mechanism: str = ...,
-    max_rows_per_user: int | None = ...,
-    rounds: int | None = ...,
-    constants: Literal["paper", "tight"] | None = ...,
-    alpha: float | None = ...,
-    ledger: LedgerLike | None = ...,
-    label: str = ...,
-    progress: Progress | None = ...,
-) -> GroupedRelease: ...
+def release(table: object, *, by: Column, groups: object = None, **asked: Unpack[_Asked]) -> GroupedRelease: ...
 @sealed_then(warn_of_too_little)
 def release(
     table: object,
@@ -119,12 +86,9 @@ def release(
     discovery_share: float | None = None,
     other: str | None = None,
     adjacency: Adjacency | Literal["add-remove", "replace"] = Adjacency.ADD_REMOVE,
-    weight: Literal["rows", "users"] = "rows",
-    mechanism: str = "auto",
+    weight: Weight = "rows",
+    mechanism: str | Mechanism = "auto",
     max_rows_per_user: int | None = None,
-    rounds: int | None = None,
-    constants: Literal["paper", "tight"] | None = None,
-    alpha: float | None = None,
     ledger: LedgerLike | None = None,
     label: str = "",
     progress: Progress | None = None,
@@ -156,14 +120,12 @@ def release(
     adjacency: "add-remove" hides whether a user is in the table at all; "replace" hides what a user's rows are.
     weight: "rows", the share of all rows; "users", the average user's distribution.
     mechanism: "auto" chooses by predicted error; "adaptive", "laplace", "gaussian" and "sample-one" are as they say;
-        "paper" is the published algorithm, for users who are alike.
+        "paper" is the published algorithm, for users who are alike. Or one with options: `Auto(rounds=3)`,
+        `Adaptive(rounds=3)`, `Paper(constants="tight", alpha=0.1)`. If noise is most of the result there is an
+        `AccuracyWarning` (`Release.too_little`), and with "paper" if its bound on the error does not apply; both depend
+        on public and noisy values only.
     max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found
         privately, for a small part of the budget, where it is not given.
-    rounds: how many rounds "adaptive" makes (and "auto", where it chooses them); as many as promise to pay where not
-        given.
-    constants, alpha: of "paper": "paper" (as published, the default) or "tight"; and the l1 error that is wanted. Where
-        the published bound on the error does not apply there is an AccuracyWarning, from public and noisy values; as
-        there is from every mechanism where noise is most of what comes out (`Release.too_little`).
     ledger: the budget of the data set, as a path or a Ledger: the release is charged to it before a row is read,
         refused if it would overspend, and stored in it before it is returned.
     label: what the release is for; shown in the ledger's history.
@@ -172,65 +134,84 @@ def release(
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
     that leaves this function (errors, stages) depends on the schema and on public arguments only.
     """
-    guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
-    _check_delta(guarantee.delta)
-    check_mechanism(mechanism, weight, delta, max_rows_per_user, rounds, known=ALL_MECHANISMS)
-    check_paper(mechanism, delta, constants, alpha)
-    _check_name(other)
-    grouped = by is not None
-    if not grouped and groups is not None:
-        raise InvalidArgument(f"groups={groups!r} is given without by. Say which column holds the groups.")
-    way, plan = mechanism, None
-    missing = missing_lists(domain, groups, grouped=grouped)
-    if missing:
-        _check_discovery(delta, mechanism, missing)
-        way, plan = _plan(guarantee, mechanism, discovery_share)
-    elif discovery_share is not None:
-        raise InvalidArgument(
-            f"discovery_share={discovery_share!r} has no meaning where a domain is given. Leave one of them out."
-        )
+    query = Query(
+        user=user,
+        item=item,
+        guarantee=Guarantee(epsilon, delta, Adjacency.parse(adjacency)),
+        domain=domain,
+        count=count,
+        where=where,
+        by=by,
+        groups=groups,
+        discovery_share=discovery_share,
+        other=other,
+        weight=weight,
+        mechanism=as_mechanism(mechanism),
+        max_rows_per_user=max_rows_per_user,
+    )
+    return run(table, query, ledger=ledger, label=label, progress=progress)
+
+
+def run(
+    table: object,
+    query: Query,
+    *,
+    ledger: LedgerLike | None = None,
+    label: str = "",
+    progress: Progress | None = None,
+    sampler: Sampler = OPENDP,
+) -> Release | GroupedRelease:
+    """Answer `query`. Not public: only an audit or a test may give another sampler than OpenDP's."""
+    mechanism, search = query.mechanism, None
+    if query.missing:
+        guarantee, search = query.guarantee, _plan(query)
     else:
-        _check_affordable(guarantee, mechanism)
-    if mechanism in PURE and plan is None:
-        guarantee = replace(guarantee, delta=0.0)
+        _check_affordable(query.guarantee, mechanism)
+        guarantee = mechanism.promised(query.guarantee)
     if progress is not None and not callable(progress):
         raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
     check_sampler()
     report = progress or (lambda _: None)
-    budget = opened(ledger, label, guarantee)
+    budget = open_ledger(ledger, label, guarantee)
 
     from ..tables import count_rows, open_rows
 
     report("opening the table")
-    rows = open_rows(table, user=user, item=item, count=count, where=where, by=by)
+    rows = open_rows(table, user=query.user, item=query.item, count=query.count, where=query.where, by=query.by)
     with rows.engine as engine:
-        lists = read_lists(rows, domain, groups, grouped=grouped)
+        lists = read_lists(rows, query.domain, query.groups, grouped=query.grouped)
         versions = _versions(engine.name)
-        spending = Spending(guarantee)
-        request = Request(weight, max_rows_per_user, rounds, report, constants, alpha)
-        items = public_domain(rows, lists, other=other is not None) if plan is None else None
-        number, found = 0, None
+        spending = Spending(guarantee, sampler)
+        opening = spending.open()
+        request = Request(query.weight, query.max_rows_per_user, report)
+        items = public_domain(rows, lists, other=query.other is not None) if search is None else None
+        number = 0
         if budget is not None:
             report("charging the ledger")
             size = None if items is None else len(items)
-            number = charged(budget, guarantee, mechanism, request, size, discovery_share, label=label)
+            number = charge_ledger(budget, guarantee, mechanism, request, size, query.discovery_share, label=label)
         report("counting rows by user and item")
-        if items is None:
-            assert plan is not None
-            rows, sought = sought_rows(rows, lists, other=other is not None)
-            report("finding the items: no list is given, so part of the budget buys it")
-            found = find_items(sought, spending, plan, way, request, whole=sought is rows)
-            items = found_domain(rows, lists, found.items)
-            request = replace(request, found=True, seen_rows=found.seen_rows)
-            report("counting rows of the items that were found")
-        counts = count_rows(rows, items)
-        if found is not None and found.few is not None:
-            estimate = estimate_few(found.few, items.items, counts, spending)
+        if search is None:
+            assert items is not None
+            counts = count_rows(rows, items)
+            estimate = mechanism.run(counts, opening, request)
         else:
-            estimate = ALL_MECHANISMS[way](counts, spending, request)
+            follows, plan = search
+            rows, sought = sought_rows(rows, lists, other=query.other is not None)
+            report("finding the items: no list is given, so part of the budget buys it")
+            found = find_items(sought, opening, plan, follows, request, whole=sought is rows)
+            items = found_domain(rows, lists, found.items)
+            report("counting rows of the items that were found")
+            counts = count_rows(rows, items)
+            if isinstance(found, FoundByHistogram):
+                estimate = estimate_few(found.few, items.items, counts, found.spending)
+            else:
+                request = replace(request, found=True, seen_rows=found.seen_rows)
+                estimate = follows.run(counts, found.spending, request)
+                estimate = replace(estimate, parameters={"discovery_share": plan.share, **estimate.parameters})
         report("checking the guarantee")
         joint = Release(
-            items=named_items(items, other or "other"),
+            items=named_items(items, query.other or "other"),
             item_columns=rows.names,
             probabilities=estimate.probabilities,
             standard_errors=estimate.standard_errors,
@@ -241,13 +222,9 @@ def release(
             sampling_errors=estimate.sampling_errors,
             guarantee=spending.settled(),
             events=spending.events,
-            mechanism=mechanism,
-            weight=weight,
-            parameters={
-                "items": len(items),
-                **({} if plan is None or (found and found.few) else {"discovery_share": plan.share}),
-                **estimate.parameters,
-            },
+            mechanism=mechanism.name,
+            weight=query.weight,
+            parameters={"items": len(items), **estimate.parameters},
             versions=versions,
             measured=estimate.measured,
             other_errors=estimate.other_errors,
@@ -255,83 +232,49 @@ def release(
             divisor=estimate.divisor or OWN_SUM,
         )
         joint = widen_intervals(joint)
-        made = GroupedRelease(joint) if grouped else joint
+        made = GroupedRelease(joint) if query.grouped else joint
         if budget is not None:
             report("storing the release in the ledger")
-            stored(budget, number, made)
+            store_release(budget, number, made)
         return made
 
 
-def _plan(guarantee: Guarantee, mechanism: str, share: float | None) -> tuple[str, DiscoveryPlan]:
-    """What discovery may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
-    _check_affordable(guarantee, "laplace")
-    way, plan = plan_opening(guarantee, mechanism, share)
-    trial = Spending(guarantee)
-    rehearse(trial, plan)
-    if way in PURE:
-        enough = trial.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
+def _plan(query: Query) -> tuple[Discovering, DiscoveryPlan]:
+    """What a search may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
+    guarantee, mechanism = query.guarantee, query.mechanism
+    assert isinstance(mechanism, Discovering)
+    _check_affordable(guarantee, None)
+    follows, plan = mechanism.search(guarantee, query.discovery_share)
+    reserves = follows.reserves(guarantee, MOST_RESERVED, FOUND)
+    found = rehearse(Spending(guarantee).open(), plan, reserves).looks()
+    if follows.pure:
+        enough = found.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
     else:
-        reserve_pilot(trial, FOUND, rows=True)
-        enough = trial.remaining_mu(1) >= MIN_MU
+        enough = found.remaining_mu(1) >= MIN_MU
     if plan.mu < MIN_MU or not enough:
         raise InvalidArgument(
             f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: discovery_share={plan.share:g} leaves nothing "
-            f"for mechanism={mechanism!r}. Give a larger epsilon or delta, another share, or a public domain."
+            f"for mechanism={mechanism.name!r}. Give a larger epsilon or delta, another share, or a public domain."
         )
-    return way, plan
+    return follows, plan
 
 
-def _check_discovery(delta: float, mechanism: str, missing: Sequence[str]) -> None:
-    """Refuse, before any row is read, to find items where that cannot be paid for, or what follows cannot be."""
-    lists = " and no ".join(missing)
-    if delta == 0:
-        raise InvalidArgument(
-            f"no {lists} given, and with delta=0 the items cannot be found in the table: that needs a small chance "
-            "delta. Give a delta such as 1e-6, or a public list."
-        )
-    if mechanism in PAPER_MECHANISMS:
-        raise InvalidArgument(
-            f"no {lists} given, and mechanism={mechanism!r} needs public lists: the published algorithms are for items "
-            "that are known. Give a list, or use mechanism='auto'."
-        )
+def _check_affordable(guarantee: Guarantee, mechanism: Mechanism | None) -> None:
+    """Refuse, before any row is read, a budget so small that its noise would not fit 64-bit integers.
 
-
-def _check_delta(delta: float) -> None:
-    """Refuse a delta that promises nothing, and warn of one that promises little."""
-    advice = "Keep it far below one over the number of users, such as 1e-6."
-    if delta >= MAX_DELTA:
-        raise InvalidArgument(
-            f"delta={delta:g}: needs to be below {MAX_DELTA:g}. It is the chance that nothing is promised: a release "
-            f"that showed all rows of one user in {1 / delta:.2g} would keep it. {advice}"
-        )
-    if delta >= LARGE_DELTA:
-        warnings.warn(
-            f"delta={delta:g} is large: a release that showed all rows of one user in {1 / delta:.0f} would keep it. "
-            f"{advice}",
-            PrivacyWarning,
-            stacklevel=4,  # the caller of `release`, behind its seal
-        )
-
-
-def _check_name(other: object) -> None:
-    if other is not None and (not isinstance(other, str) or not other.strip()):
-        raise InvalidArgument(f"other={other!r}: needs to be a name for the item that stands for all others, or None.")
-
-
-def _check_affordable(guarantee: Guarantee, mechanism: str) -> None:
-    """Refuse, before any row is read, a budget so small that its noise would not fit 64-bit integers."""
+    mechanism: what draws Gaussian noise by all of it; None if a search comes first.
+    """
     given = f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}"
     if guarantee.epsilon < MIN_EPSILON:
         raise InvalidArgument(
             f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1."
         )
-    if guarantee.delta > 0 and mechanism not in PURE:
-        trial = Spending(guarantee)
-        reserve_pilot(trial, items=1, rows=True)  # what few items set aside is the most
-        if trial.remaining_mu(1) < MIN_MU:
+    if mechanism is not None and mechanism.promised(guarantee).delta > 0.0:
+        reserves = pilot_reserves(guarantee, items=1, rows=True)  # what few items set aside is the most
+        if Spending(guarantee).open().looks(reserves).remaining_mu(1) < MIN_MU:
             raise InvalidArgument(
-                f"{given}: leaves nothing for mechanism={mechanism!r}. Give a larger epsilon, a larger delta, such as "
-                "1e-6, or use mechanism='laplace'."
+                f"{given}: leaves nothing for mechanism={mechanism.name!r}. Give a larger epsilon, a larger delta, "
+                "such as 1e-6, or use mechanism='laplace'."
             )
 
 

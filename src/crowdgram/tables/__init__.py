@@ -20,6 +20,7 @@ from .holdings import HeldItems, Holdings, held_items, holdings
 from .kinds import Value
 from .rows import Rows, open_rows
 from .sets import GAIN, SPREAD, ItemSets, item_sets, largest_part
+from .sources import Placed
 from .sums import UNIT, concentration_sum, l1_sum, rows_histogram, sampled_sum
 from .tallies import Tallies, tally
 
@@ -43,6 +44,7 @@ __all__ = [
     "Item",
     "ItemSets",
     "Norm",
+    "Placed",
     "Rows",
     "Tallies",
     "Value",

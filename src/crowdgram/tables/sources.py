@@ -31,7 +31,7 @@ from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["SUFFIXES", "is_text", "open_source", "read_column", "read_columns"]
+__all__ = ["SUFFIXES", "Placed", "is_text", "open_source", "read_column", "read_columns"]
 
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
@@ -45,12 +45,23 @@ _BATCH, _TEXT = 2**11, 2**20
 """Rows of a DuckDB relation that are handed over at once, and the bytes that each text of them is below."""
 
 
+@dataclass(frozen=True)
+class Placed:
+    """A table that is in an engine already, which need not be DuckDB's or Spark's own: an audit's remembers."""
+
+    engine: Engine
+    table: ir.Table
+
+
 def open_source(source: object, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
     """An engine and a table that has at least `columns`; None asks for all of them. No row is read.
 
     `source`: a path or glob of CSV, Parquet or JSON files, or a list of these; a database; a pandas, polars, pyarrow,
     DuckDB, Spark or Ibis table. `user`: the user column. The caller closes the engine.
     """
+    if isinstance(source, Placed):
+        check_columns(list(source.table.columns), columns)
+        return source.engine, source.table
     database = as_database(source)
     if database is not None:
         if database.kind == "spark":

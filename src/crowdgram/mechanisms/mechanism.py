@@ -1,0 +1,133 @@
+"""What a mechanism is: its name, what it serves, what it may cost, and how it runs, in one object.
+
+The objects stand beside their code: `baselines`, `auto`, and `paper.mechanism`. `releases.registry` lists them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ..errors import InvalidArgument
+from ..privacy import Adjacency, Cost, Guarantee, Looks, Opening, Plan, Ready, Reserve, Spending, opaque_cost
+from ..tables import Counts
+from .discovery import DiscoveryPlan, Finish, plan_discovery, rehearse
+from .estimate import Estimate
+from .looks import FOUND
+from .request import Request, Weight
+
+__all__ = ["MOST_RESERVED", "PURE_LEAST", "Discovering", "Mechanism", "check_whole"]
+
+PURE_LEAST = 0.25
+"""Part of epsilon that a discovery must leave for Laplace noise: enough for a profile and for something to follow."""
+
+MOST_RESERVED = Request("rows", None, lambda _: None)
+"""Of all requests, the one that sets most aside for looks."""
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """From the counts of listed items, a budget and a question to an estimate. Fields are its own options.
+
+    pure: it draws Laplace noise only, on every path, so that it promises delta=0 whatever delta is offered. (A
+    mechanism that chooses Laplace noise because of noisy values is not: the promise is about all that it might have
+    done.) needs_delta: why it cannot serve delta=0, if it cannot.
+    """
+
+    name: ClassVar[str]
+    pure: ClassVar[bool] = False
+    needs_delta: ClassVar[str] = ""
+    weights: ClassVar[tuple[Weight, ...]] = ("rows", "users")
+    adjacencies: ClassVar[tuple[Adjacency, ...]] = tuple(Adjacency)
+
+    def check(self, guarantee: Guarantee, weight: Weight) -> None:
+        """Refuse, before any row is read, what it cannot serve."""
+        for asked, value, served in (
+            ("weight", weight, self.weights),
+            ("adjacency", guarantee.adjacency.value, [one.value for one in self.adjacencies]),
+        ):
+            if value not in served:
+                raise InvalidArgument(
+                    f"{asked}={value!r} cannot be served by mechanism={self.name!r}: it needs "
+                    f"{' or '.join(map(repr, served))}."
+                )
+        if self.needs_delta and guarantee.delta == 0.0:
+            raise InvalidArgument(f"mechanism={self.name!r} cannot serve delta=0: {self.needs_delta}")
+
+    def promised(self, guarantee: Guarantee) -> Guarantee:
+        """What a release over listed items promises if it is offered `guarantee`."""
+        return replace(guarantee, delta=0.0) if self.pure else guarantee
+
+    def instead(self, guarantee: Guarantee) -> Sequence[Mechanism]:  # noqa: ARG002
+        """Mechanisms that may still fit if a ledger has too little left for this one."""
+        return ()
+
+    def plan(self, guarantee: Guarantee, request: Request, items: int | None, share: float | None = None) -> Plan:
+        """What a release may cost, from public values, for a ledger to charge before the table is read.
+
+        items: how many there are; None if they are found, for `share` of the budget. A mechanism that says no more is
+        charged as opaque: its epsilon as a pure one, its delta outright.
+        """
+        del request, items, share
+        return Plan((opaque_cost(guarantee),), known=False)
+
+    @abstractmethod
+    def run(self, counts: Counts, budget: Opening, request: Request, /) -> Estimate:
+        """Estimate the distribution. Everything is drawn through `budget`."""
+
+
+class Discovering(Mechanism):
+    """A mechanism that can also follow a search for items, because its costs are known, way by way.
+
+    finish: what it may draw last, which a search must leave room for. histogram: whether one histogram may find items
+    and measure them in its stead: others draw another kind of noise, or ask for other sums.
+    """
+
+    finish: ClassVar[Finish]
+    histogram: ClassVar[bool] = False
+
+    @abstractmethod
+    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+        """All looks that it may take, by public values. items: how many there are, or FOUND if they are found: looks at
+        more items are not larger.
+        """
+
+    @abstractmethod
+    def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        """What each way to finish may cost, once all of `reserves` is set aside."""
+
+    @abstractmethod
+    def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate: ...
+
+    def search(self, guarantee: Guarantee, share: float | None) -> tuple[Discovering, DiscoveryPlan]:
+        """What a search for items may spend, and the mechanism that follows it."""
+        reserves = self.reserves(guarantee, MOST_RESERVED, FOUND)
+        return self, plan_discovery(guarantee, share, self.finish, looks=self.histogram, reserves=reserves)
+
+    def plan(self, guarantee: Guarantee, request: Request, items: int | None, share: float | None = None) -> Plan:
+        """The ways that a release may take.
+
+        Guarantee: whatever the table holds, what is drawn costs at most one of the ways in every currency. A ledger
+        checks that once more before it lets a release out.
+        """
+        if items is None:
+            follows, searching = self.search(guarantee, share)
+            reserves = follows.reserves(guarantee, request, FOUND)
+            trial = rehearse(Spending(guarantee).open(), searching, reserves).looks()
+            ways = follows.ways(trial, None)
+        else:
+            trial = Spending(guarantee).open().looks(self.reserves(guarantee, request, items))
+            ways = self.ways(trial, items)
+        return Plan(tuple(ways), frozenset(event.purpose for event in trial.reserved))
+
+
+def check_whole(name: str, value: object, most: int) -> None:
+    """Refuse what is neither None nor a whole number from 1 to `most`."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidArgument(f"{name}={value!r}: needs to be a whole number of at least 1.")
+    if value > most:
+        raise InvalidArgument(f"{name}={value}: at most {most} can be used. Give at most that.")

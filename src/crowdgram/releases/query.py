@@ -1,0 +1,104 @@
+"""What is asked of a table: public values, checked before anything is opened."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..errors import InvalidArgument, PrivacyWarning
+from ..mechanisms import Discovering, Mechanism, Weight, check_whole
+from ..privacy import Guarantee
+from ..tables import ROW_LIMIT
+from .items import missing_lists
+
+__all__ = ["Column", "Columns", "Query"]
+
+LARGE_DELTA, MAX_DELTA = 1e-3, 0.1
+"""From the first on there is a warning; the second, and more, is refused."""
+
+Column = str | Mapping[str, object]
+"""The name of a column, or a name for an expression."""
+Columns = Column | Sequence[Column]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """The arguments of `release`, but for the table, the ledger and `progress`."""
+
+    user: str
+    item: Columns
+    guarantee: Guarantee
+    mechanism: Mechanism
+    domain: object = None
+    count: str | None = None
+    where: object = None
+    by: Column | None = None
+    groups: object = None
+    discovery_share: float | None = None
+    other: str | None = None
+    weight: Weight = "rows"
+    max_rows_per_user: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_delta(self.guarantee.delta)
+        if not isinstance(self.weight, str) or self.weight not in ("rows", "users"):
+            raise InvalidArgument(
+                f"weight={self.weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user)."
+            )
+        self.mechanism.check(self.guarantee, self.weight)
+        # With weight "users" a row cap is accepted and not needed: every user weighs the same.
+        check_whole("max_rows_per_user", self.max_rows_per_user, ROW_LIMIT)
+        if self.other is not None and (not isinstance(self.other, str) or not self.other.strip()):
+            raise InvalidArgument(
+                f"other={self.other!r}: needs to be a name for the item that stands for all others, or None."
+            )
+        if not self.grouped and self.groups is not None:
+            raise InvalidArgument(f"groups={self.groups!r} is given without by. Say which column holds the groups.")
+        if self.missing:
+            self._check_discovery()
+        elif self.discovery_share is not None:
+            raise InvalidArgument(
+                f"discovery_share={self.discovery_share!r} has no meaning where a domain is given. Leave one of them "
+                "out."
+            )
+
+    @property
+    def grouped(self) -> bool:
+        return self.by is not None
+
+    @property
+    def missing(self) -> list[str]:
+        """The arguments that give no list, so that items must be found."""
+        return missing_lists(self.domain, self.groups, grouped=self.grouped)
+
+    def _check_discovery(self) -> None:
+        """Refuse to find items if that cannot be paid for, or what follows cannot be."""
+        lists = " and no ".join(self.missing)
+        if self.guarantee.delta == 0:
+            raise InvalidArgument(
+                f"no {lists} given, and with delta=0 the items cannot be found in the table: that needs a small chance "
+                "delta. Give a delta such as 1e-6, or a public list."
+            )
+        if not isinstance(self.mechanism, Discovering):
+            raise InvalidArgument(
+                f"no {lists} given, and mechanism={self.mechanism.name!r} needs public lists: it is for items that are "
+                "known. Give a list, or use mechanism='auto'."
+            )
+
+
+def _check_delta(delta: float) -> None:
+    """Refuse a delta that promises nothing, and warn of one that promises little."""
+    advice = "Keep it far below one over the number of users, such as 1e-6."
+    if delta >= MAX_DELTA:
+        raise InvalidArgument(
+            f"delta={delta:g}: needs to be below {MAX_DELTA:g}. It is the chance that nothing is promised: a release "
+            f"that showed all rows of one user in {1 / delta:.2g} would keep it. {advice}"
+        )
+    if delta >= LARGE_DELTA:
+        warnings.warn(
+            f"delta={delta:g} is large: a release that showed all rows of one user in {1 / delta:.0f} would keep it. "
+            f"{advice}",
+            PrivacyWarning,
+            stacklevel=6,  # the caller of `release`, behind its seal and the query that it makes
+        )
