@@ -17,7 +17,7 @@ from .. import tables
 from ..mechanisms import Request, discovery
 from ..privacy import Adjacency, Guarantee, Spending
 from ..privacy.threshold import lone_threshold
-from ..tables import UNIT, Counts, Domain, ItemSets, Rows, count_rows
+from ..tables import UNIT, Counts, Domain, ItemSets, Rows, WeightedSets, count_rows
 from .attack import Case
 from .forms import FORMS, GROUPS, KINDS, PLACES, released
 from .lockstep import swapped
@@ -40,13 +40,13 @@ def low_threshold() -> AbstractContextManager[None]:
 def whole_weights() -> AbstractContextManager[None]:
     """Every item of a user gets the whole weight: the norm grows with the number of items."""
 
-    def whole(sets: ItemSets, gains: Integers) -> Integers:
+    def whole(statistic: WeightedSets, sets: ItemSets) -> Integers:
         totals = np.zeros(sets.items, dtype=np.int64)
         held = sets.engine.fetch(sets.members.group_by("idx").agg(users=sets.members.count()), "counting users by item")
         totals[held.column("idx").to_numpy()] = UNIT * held.column("users").to_numpy()
-        return np.where(gains > 0, totals, 0)
+        return np.where(statistic.gains > 0, totals, 0)
 
-    return swapped(ItemSets, "sum", whole)
+    return swapped(WeightedSets, "totals", whole)
 
 
 def uncapped_counts() -> AbstractContextManager[None]:

@@ -11,7 +11,7 @@ import math
 from typing import Literal
 
 from ..privacy import Spending, fresh_salt
-from ..tables import UNIT, Counts, l1_sum, rows_histogram, sampled_sum
+from ..tables import UNIT, CappedRows, Counts, SampledRow, UsersByRows
 from .estimate import Estimate, from_noisy_sums
 from .looks import Rows, look_at_rows, look_longer, looked_for, reserve_rows
 from .request import Request
@@ -23,34 +23,38 @@ __all__ = ["gaussian", "laplace", "sample_one"]
 def laplace(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Discrete Laplace noise on capped counts: pure epsilon-differential privacy.
 
-    T_i + Z_i, Z_i ~ Lap_Z(sensitivity / epsilon), T as in `tables.l1_sum`.
+    T_i + Z_i, Z_i ~ Lap_Z(sensitivity / epsilon), T as in `tables.CappedRows`.
 
-    Guarantee: `l1_sum` moves by UNIT (add-remove) or 2 UNIT (replace) in l1. Reference: the paper's Lemma 1, whose
+    Guarantee: `CappedRows` moves by UNIT (add-remove) or 2 UNIT (replace) in l1. Reference: the paper's Lemma 1, whose
     sensitivity 2m is that of replace-one.
     """
     cap = _row_cap(counts, spending, request, "laplace")
     request.report("summing counts")
-    sums = l1_sum(counts, cap.rows)
+    sums = counts.sum(CappedRows(cap.rows))
     request.report("adding noise")
-    noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
+    noisy, event = spending.laplace(
+        "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
+    )
     return from_noisy_sums(noisy, event, _parameters(request, cap.rows), bias=(cap.bias, cap.bias))
 
 
 def gaussian(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Discrete Gaussian noise on capped counts: (epsilon, delta)-differential privacy.
 
-    T_i + Z_i, Z_i ~ N_Z(0, sigma^2), T as in `tables.l1_sum`, whose l2 norm a user is at most its l1 norm.
+    T_i + Z_i, Z_i ~ N_Z(0, sigma^2), T as in `tables.CappedRows`, whose l2 norm a user is at most its l1 norm.
 
-    Guarantee: `l1_sum` moves by UNIT (add-remove) or sqrt(2) UNIT (replace) in l2. Reference: the paper's Lemma 1,
+    Guarantee: `CappedRows` moves by UNIT (add-remove) or sqrt(2) UNIT (replace) in l2. Reference: the paper's Lemma 1,
     with sigma from the exact Gaussian trade-off instead of its 2 sqrt(log(1.25/delta)) m/epsilon, which holds for
     epsilon <= 1 only.
     """
     cap = _row_cap(counts, spending, request, "gaussian")
     request.report("summing counts")
-    sums = l1_sum(counts, cap.rows)
+    sums = counts.sum(CappedRows(cap.rows))
     request.report("adding noise")
     mu = spending.remaining_mu(counts.items)
-    noisy, event = spending.gaussian("counts by item", sums, bound=UNIT, mu=mu, non_negative=True)
+    noisy, event = spending.gaussian(
+        "counts by item", sums.values, bound=sums.bound.l2, mu=mu, non_negative=sums.bound.non_negative
+    )
     return from_noisy_sums(noisy, event, _parameters(request, cap.rows), bias=(cap.bias, cap.bias))
 
 
@@ -63,9 +67,11 @@ def sample_one(counts: Counts, spending: Spending, request: Request) -> Estimate
     """
     cap = _row_cap(counts, spending, request, "laplace")
     request.report("summing sampled rows")
-    sums = sampled_sum(counts, fresh_salt(), cap.rows)
+    sums = counts.sum(SampledRow(cap.rows, fresh_salt()))
     request.report("adding noise")
-    noisy, event = spending.laplace("sampled rows by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
+    noisy, event = spending.laplace(
+        "sampled rows by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
+    )
     return from_noisy_sums(noisy, event, _parameters(request, cap.rows), bias=(cap.bias, cap.bias))
 
 
@@ -78,7 +84,7 @@ def _row_cap(counts: Counts, spending: Spending, request: Request, noise: Litera
     items = looked_for(counts.items, request)
     reserve_rows(spending, items)
     request.report("finding the row cap")
-    histogram = rows_histogram(counts, Rows.edges())
+    histogram = counts.sum(UsersByRows(Rows.edges())).values
     rows = request.seen_rows or look_at_rows(histogram, spending, items)
     disagreement = Disagreement.prior().mean
     if noise == "laplace":

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from ..errors import InvalidArgument
 from ..privacy import Guarantee, Spending, ThresholdEvent, fresh_salt, remaining_mu
 from ..privacy.threshold import LEAST_DELTA, lone_threshold
-from ..tables import GAIN, UNIT, ItemSets, Rows, item_sets, largest_part
+from ..tables import GAIN, SETS_BOUND, UNIT, ItemSets, Rows, WeightedSets, item_sets, largest_part
 
 __all__ = [
     "DEFAULT_SHARE",
@@ -145,7 +145,7 @@ def discover(rows: Rows, spending: Spending, plan: DiscoveryPlan, chance: float)
     """The items that enough users have, in the order of their values.
 
     Guarantee: the events of ROUNDS Gaussian rounds with mu_t^2 = mu^2 / ROUNDS on vectors of l2 norm at most UNIT a
-    user (`ItemSets.sum`), and of one threshold, whose chance is divided between the rounds. What is returned, and which
+    user (`WeightedSets`), and of one threshold, whose chance is divided between the rounds. What is returned, and which
     items get which gain, is made of noisy values. Noise is drawn only for items that somebody has; that this shows
     nothing is what the threshold pays for (docs/proofs/discovery.md, Theorem 1). `rows` comes from `tally_rows`,
     `chance` from `open_discovery`; the caller ends the opening.
@@ -199,7 +199,12 @@ def _thresholds(spending: Spending, plan: DiscoveryPlan, chance: float) -> tuple
 
 def _noisy(spending: Spending, plan: DiscoveryPlan, number: int, sums: Integers) -> Integers:
     noisy, _ = spending.gaussian(
-        f"items, round {number}", sums, bound=UNIT, mu=_mu(plan), non_negative=True, dimension=MOST_COORDINATES
+        f"items, round {number}",
+        sums,
+        bound=SETS_BOUND.l2,
+        mu=_mu(plan),
+        non_negative=SETS_BOUND.non_negative,
+        dimension=MOST_COORDINATES,
     )
     return noisy
 
@@ -211,7 +216,7 @@ def _mu(plan: DiscoveryPlan) -> float:
 def _sums(sets: ItemSets, alive: Integers, gains: Integers) -> Integers:
     everywhere = np.zeros(sets.items, dtype=np.int64)
     everywhere[alive] = gains
-    return sets.sum(everywhere)[alive]
+    return sets.sum(WeightedSets(everywhere)).values[alive]
 
 
 def _added(evidence: Integers, noisy: Integers) -> Integers:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..privacy import Spending
-from ..tables import Holdings, Rows, holdings
+from ..tables import Rows, UsersByRows, UserTotals, user_totals
 from .discovery import DiscoveryPlan, discover, open_discovery, reserve_looks, users_needed
 from .few import Few, Look, RowWeights, few_needed, find_few, look_at_sizes, weigh_rows
 from .looks import FOUND, look_at_rows, reserve_pilot, reserve_rows
@@ -59,8 +59,9 @@ def find_items(
         reserve_looks(spending)
         set_aside(spending, mechanism, request, FOUND)
         if whole and (request.weight == "users" or request.max_rows_per_user in (None, 1)):
-            held = holdings(rows)
-            seen_rows = look_at_rows(held.by_rows(RowsSeen.edges()), spending, FOUND) if request.buys_rows else None
+            held = user_totals(rows)
+            if request.buys_rows:
+                seen_rows = look_at_rows(held.sum(UsersByRows(RowsSeen.edges())).values, spending, FOUND)
             weights = None if seen_rows is None else weigh_rows(seen_rows)
             look = _look_for_few(held, spending, plan, weights, chance)
             held.drop()
@@ -73,7 +74,7 @@ def find_items(
 
 
 def _look_for_few(
-    held: Holdings, spending: Spending, plan: DiscoveryPlan, weights: RowWeights | None, chance: float
+    held: UserTotals, spending: Spending, plan: DiscoveryPlan, weights: RowWeights | None, chance: float
 ) -> Look | None:
     """The look, if by it one histogram is predicted to find more, and may be used at all.
 
