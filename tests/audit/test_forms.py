@@ -17,7 +17,7 @@ from crowdgram.audit.release_twins import RELEASE_TWINS
 from crowdgram.errors import InvalidArgument
 from crowdgram.mechanisms import discovery
 from crowdgram.privacy import Adjacency, Guarantee
-from crowdgram.tables import UNIT, ItemSets
+from crowdgram.tables import UNIT, WeightedSets
 
 SURE = 1 - 1e-6
 RUNS = {"low-threshold": 10, "whole-weights": 10, "each-group": 8, "uncapped-counts": 3, "each-column": 14}
@@ -75,11 +75,11 @@ def test_what_tells_how_many_items_a_table_has_is_seen():
 
 
 def test_what_is_swapped_is_swapped_in_the_runs_of_an_attack_alone():
-    before = ItemSets.sum, discovery.lone_threshold, tables.count_rows
+    before = WeightedSets.totals, discovery.lone_threshold, tables.count_rows
     for twin in RELEASE_TWINS:
         with intercepted(), twin.broken.within():
             assert discovery.lone_threshold([UNIT, UNIT], 1, 1e9, 1e-6) == before[1]([UNIT, UNIT], 1, 1e9, 1e-6)
-    assert (ItemSets.sum, discovery.lone_threshold, tables.count_rows) == before
+    assert (WeightedSets.totals, discovery.lone_threshold, tables.count_rows) == before
     seen = []
     with swapped(discovery, "lone_threshold", lambda: "swapped"):
         here = threading.Thread(

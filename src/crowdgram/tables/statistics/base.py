@@ -198,7 +198,7 @@ def digest(salt: str, *values: Any) -> Any:
 
 
 def digest_of(salt: str, *values: Any) -> str:
-    """`digest` in plain Python."""
+    """`digest` in plain Python, for values that engines write as Python does: integers, strings, dates."""
     return hashlib.md5(":".join([salt, *map(str, values)]).encode(), usedforsecurity=False).hexdigest()
 
 

@@ -104,6 +104,8 @@ class Tally(Statistic[Counts, Tallies]):
     def of_user(self, user: OneUser) -> Vector:
         if user.rows < self.rows:
             return {}
+        if user.rows == self.rows:  # all of them are taken, whatever the order
+            return dict.fromkeys(user.counts.items(), 1)
         copies = [(item, copy) for item, n in user.counts.items() for copy in range(n)]
         copies.sort(key=lambda one: (digest_of(self.salt, user.name, *one), *one))
         return dict.fromkeys(Counter(item for item, _ in copies[: self.rows]).items(), 1)
