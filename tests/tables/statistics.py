@@ -63,7 +63,7 @@ def of_distances(centre, norm, every=True):
     """Statistics of `Distances` from a centre: histograms, and levels."""
     units = (2**14, UNIT) if every else (2**14,)
     histograms = [UsersByDistance(centre, norm, 2, unit, DISTANCE_EDGES) for unit in units]
-    return histograms, [level for given in LEVELS for level in levels(centre, norm, *given)]
+    return histograms, [level for given in (LEVELS if every else LEVELS[2:4]) for level in levels(centre, norm, *given)]
 
 
 def levels(centre, norm, radii, row_cap, unit=UNIT, mass_scale=0):
