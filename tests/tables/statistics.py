@@ -55,7 +55,12 @@ def of_sets(items, every=True):
     """Statistics of `ItemSets` with so many items."""
     gains = [(np.arange(items) * 37) % (GAIN + 1)]
     if every:
-        gains += [np.full(items, GAIN), np.where(np.arange(items) % 3, 64, 0), np.zeros(items, dtype=np.int64)]
+        gains += [
+            np.where(np.arange(items) == items // 2, GAIN, 1),
+            np.full(items, GAIN),
+            np.where(np.arange(items) % 3, 64, 0),
+            np.zeros(items, dtype=np.int64),
+        ]
     return map(WeightedSets, gains)
 
 

@@ -56,7 +56,8 @@ def skewed():
     for user in range(60):
         m = int(np.ceil(rng.pareto(1.0) * 3)) + 1
         rows += [(user, int(i)) for i in rng.zipf(1.5, size=min(m, 400)) % 13]
-    return rows, list(range(12))  # item 12 is outside the domain
+    rows += [(60, item) for item in range(40)]  # so many that no item may have all of the user's weight
+    return rows, list(range(12))  # items from 12 on are outside the domain
 
 
 def one_huge_user():
