@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import ibis
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Integers
 from ...errors import InvalidArgument, PrivacyViolation
 from .. import counts as counting
 
@@ -32,7 +32,6 @@ __all__ = [
     "UNIT",
     "Bound",
     "BoundedSum",
-    "Integers",
     "Norm",
     "OneUser",
     "Statistic",
@@ -49,7 +48,6 @@ __all__ = [
     "weighted_totals",
 ]
 
-Integers = npt.NDArray[np.int64]
 Norm = Literal["l1", "l2"]
 Vector = dict[Any, int]
 """What one user adds, by coordinate; coordinates that are not here are 0."""

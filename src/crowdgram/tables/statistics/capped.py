@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import ibis
 import numpy as np
 
+from ...arrays import Integers
 from ..counts import Counts
 from .base import (
     UNIT,
     Bound,
     BoundedSum,
-    Integers,
     OneUser,
     Statistic,
     Vector,

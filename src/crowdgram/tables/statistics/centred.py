@@ -19,13 +19,13 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
+from ...arrays import Integers
 from ...errors import InvalidArgument
 from ..counts import Counts
 from .base import (
     UNIT,
     Bound,
     BoundedSum,
-    Integers,
     Norm,
     OneUser,
     Result,

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import ibis
 
+from ...arrays import Integers
 from ...errors import InvalidArgument
-from .base import Bound, BoundedSum, Integers, OneUser, Statistic, Vector, fetch_totals
+from .base import Bound, BoundedSum, OneUser, Statistic, Vector, fetch_totals
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

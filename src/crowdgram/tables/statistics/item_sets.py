@@ -15,11 +15,12 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
+from ...arrays import Integers
 from ...errors import InvalidArgument
 from ..engine import Engine
 from ..kinds import convert
 from ..rows import Rows
-from .base import UNIT, Bound, BoundedSum, Integers, OneUser, Result, Statistic, Vector, digest, digest_of, fetch_totals
+from .base import UNIT, Bound, BoundedSum, OneUser, Result, Statistic, Vector, digest, digest_of, fetch_totals
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt

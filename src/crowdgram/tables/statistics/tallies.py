@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import ibis
 import numpy as np
 
+from ...arrays import Integers
 from ..counts import ROW_LIMIT, Counts
-from .base import Bound, Integers, OneUser, Statistic, Vector, check_row_cap, digest, digest_of
+from .base import Bound, OneUser, Statistic, Vector, check_row_cap, digest, digest_of
 from .histograms import UsersByRows
 
 if TYPE_CHECKING:

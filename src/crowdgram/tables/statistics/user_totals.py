@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import ibis
 import numpy as np
 
+from ...arrays import Integers
 from ...errors import InvalidArgument
 from .. import counts as counting
 from ..counts import ROW_LIMIT, Counts, limited_counts, summed_counts
 from ..engine import Engine
 from ..rows import Rows
-from .base import UNIT, Bound, BoundedSum, Integers, OneUser, Result, Statistic, Vector, hash_of, hashed
+from .base import UNIT, Bound, BoundedSum, OneUser, Result, Statistic, Vector, hash_of, hashed
 from .capped import CappedRows
 from .histograms import user_histogram
 from .item_sets import number_items, placed_items
