@@ -27,16 +27,16 @@ from crowdgram.tables import (
     MAX_STRETCH,
     ROW_LIMIT,
     UNIT,
+    CappedRows,
     Centre,
+    Concentration,
     Counts,
-    concentration_sum,
+    SampledRow,
     distances,
     known_counts,
-    l1_sum,
-    sampled_sum,
 )
 from crowdgram.tables.engine import DuckEngine, engine_for
-from crowdgram.tables.sums import weighted_totals
+from crowdgram.tables.statistics.base import weighted_totals
 
 FLOAT_PAIR = next(twin.pairs[0] for twin in MECHANISM_TWINS if twin.broken.name == "float-sum")
 RADII = [1, 2, 3, 2**35 + 1, MAX_RADIUS - 1, MAX_RADIUS]
@@ -57,6 +57,10 @@ def counts_of(engine, users, items, order=None):
     return known_counts(engine, cells_of(users, order), items)
 
 
+def capped(row_cap):
+    return CappedRows(row_cap), SampledRow(row_cap, "salt"), Concentration(row_cap)
+
+
 def single_precision(users):
     """What a naive sum of 32-bit floats makes of full users and small ones, in rows."""
     rows = np.array([sum(users[user].values()) for user in sorted(users)], dtype=np.float32)
@@ -66,8 +70,8 @@ def single_precision(users):
 def test_a_user_who_moves_a_float_sum_by_twice_the_bound_moves_ours_by_the_bound():
     assert single_precision(FLOAT_PAIR.first) - single_precision(FLOAT_PAIR.second) == 2 * FLOAT_CAP
     with DuckEngine.embedded() as one, DuckEngine.embedded() as other:
-        with_user = l1_sum(counts_of(one, FLOAT_PAIR.first, 2), FLOAT_CAP)
-        without = l1_sum(counts_of(other, FLOAT_PAIR.second, 2), FLOAT_CAP)
+        with_user = counts_of(one, FLOAT_PAIR.first, 2).sum(CappedRows(FLOAT_CAP)).values
+        without = counts_of(other, FLOAT_PAIR.second, 2).sum(CappedRows(FLOAT_CAP)).values
     assert (with_user - without).tolist() == [UNIT, 0]
 
 
@@ -84,11 +88,9 @@ def test_the_order_of_rows_moves_a_float_sum_and_not_ours():
             near = distances(counts, centre, "l2")
             seen.add(
                 (
-                    tuple(l1_sum(counts, 100).tolist()),
-                    tuple(sampled_sum(counts, "salt", 100).tolist()),
-                    *(tuple(level.totals.tolist()) for level in near.levels([2**38, 2**40], 10, UNIT, 2**20)),
-                    tuple(concentration_sum(counts, 100).tolist()),
-                    tuple(near.histogram([1e9, 1e12, 1e15], 10).tolist()),
+                    *(tuple(counts.sum(each).values.tolist()) for each in capped(100)),
+                    *(tuple(level.values) for level in near.levels([2**38, 2**40], 10, UNIT, 2**20)),
+                    tuple(near.histogram([1e9, 1e12, 1e15], 10).values.tolist()),
                 )
             )
     assert len(seen) == 1
@@ -120,14 +122,10 @@ def test_huge_counts_keep_the_bound(size):
         with_user = counts_of(one, {**crowd, 9: {0: size, 1: 3}}, 2)
         without = counts_of(other, crowd, 2)
         for cap in (1, 5, ROW_LIMIT):
-            change = l1_sum(with_user, cap) - l1_sum(without, cap)
-            assert change.min() >= 0
-            assert 0.99 * UNIT < change.sum() <= UNIT
-            sampled = sampled_sum(with_user, "salt", cap) - sampled_sum(without, "salt", cap)
-            assert np.abs(sampled).sum() <= UNIT
-            concentrated = concentration_sum(with_user, cap) - concentration_sum(without, cap)
-            assert concentrated.min() >= 0
-            assert 0.99 * UNIT < concentrated.sum() <= UNIT
+            for statistic in capped(cap):
+                change = with_user.sum(statistic).values - without.sum(statistic).values
+                assert change.min() >= 0
+                assert 0.99 * UNIT < change.sum() <= UNIT
         centre = Centre(np.array([2**23, 2**23]), np.array([1, MAX_STRETCH]), MAX_BITS)
         for norm in ("l1", "l2"):
             for mass_scale in (0, MAX_MASS_SCALE):
@@ -136,7 +134,7 @@ def test_huge_counts_keep_the_bound(size):
                     for counts in (with_user, without)
                 ]
                 for a, b, width in zip(*sums, WIDTHS, strict=True):
-                    change = [x - y for x, y in zip(a.vector(), b.vector(), strict=True)]
+                    change = [x - y for x, y in zip(a.values, b.values, strict=True)]
                     assert length(change, norm) <= (width if norm == "l1" else width**2)
 
 
@@ -148,7 +146,7 @@ def length(vector, norm):
 def test_a_user_with_more_rows_than_64_bits_count_still_weighs_one_user():
     with DuckEngine.embedded() as engine:
         counts = counts_of(engine, {1: {0: 2**62, 1: 2**62, 2: 2**62}}, 3)
-        total = l1_sum(counts, 1)
+        total = counts.sum(CappedRows(1)).values
     assert 0.99 * UNIT < total.sum() <= UNIT
     assert len(set(total.tolist())) == 1
 
@@ -174,7 +172,7 @@ def test_users_at_the_centre_whose_norm_cancels_keep_the_radius(norm, bits):
             near = distances(counts, centre, norm)
             for mass_scale in (0, 1, MAX_MASS_SCALE):
                 for level, width in zip(near.levels(RADII, 1, UNIT, mass_scale), WIDTHS, strict=True):
-                    assert length(level.vector(), norm) <= (width if norm == "l1" else width**2)
+                    assert length(level.values, norm) <= (width if norm == "l1" else width**2)
     for user, rows in users.items():
         m, C, s = sum(rows.values()), centre.coordinates.tolist(), centre.stretches.tolist()
         exact = length([s[j] * (2**bits * rows.get(j, 0) - m * C[j]) for j in range(items)], norm)
@@ -193,8 +191,8 @@ def test_a_narrow_level_far_out_keeps_its_width_where_quotients_cancel():
         assert d**2 > square
         assert float(high) / d - float(low) / d >= 25  # the attack: this by itself would exceed the width
         _, level = near.levels([low, high], 1)
-    assert level.total_weight == 24 * 2
-    assert length(level.vector(), "l2") <= (high - low) ** 2
+    assert level.values == [24 * 2**20] * 2 + [0]
+    assert length(level.values, "l2") <= (high - low) ** 2
 
 
 def test_the_limits_of_size_hold_for_the_constants_as_they_are():
@@ -204,14 +202,14 @@ def test_the_limits_of_size_hold_for_the_constants_as_they_are():
     scale, coordinate = MAX_STRETCH, 2**MAX_BITS
     assert UNIT * people < top
     assert HISTOGRAM_UNIT * people < top
-    assert UNIT * ROW_LIMIT < 2**52  # sampled_sum's product, divided in doubles by some engines
+    assert UNIT * ROW_LIMIT < 2**52  # SampledRow's product, divided in doubles by some engines
     assert scale**2 * ROW_LIMIT**2 < top
     assert scale**2 * coordinate * ROW_LIMIT < top
     assert scale * 2 * ROW_LIMIT * coordinate * 2 < top  # l1: |2^b N - m C| + m C for each item, and their sum
     assert MAX_RADIUS < 2**53  # an exact double
     assert MAX_MASS_SCALE * ROW_LIMIT <= 2**53  # so is a user's mass, times its scale
     assert scale * coordinate == MAX_MASS_SCALE
-    assert ROW_LIMIT**2 < 2**53  # concentration_sum: squares are exact doubles, before they are divided
+    assert ROW_LIMIT**2 < 2**53  # Concentration: squares are exact doubles, before they are divided
     assert UNIT * (people + 1) == top
 
 
@@ -258,7 +256,7 @@ def test_spark_keeps_the_bounds_and_does_not_wrap_even_if_the_session_would(spar
             crowd = {user: {0: 2, 1: 3} for user in range(3)}
             for size in (2**53 + 1,):
                 a, b = (counts_of(engine, users, 2) for users in ({**crowd, 9: {0: size, 1: 3}}, crowd))
-                change = l1_sum(a, 5) - l1_sum(b, 5)
+                change = a.sum(CappedRows(5)).values - b.sum(CappedRows(5)).values
                 assert 0.99 * UNIT < change.sum() <= UNIT
         assert spark.conf.get("spark.sql.ansi.enabled") == "false"  # as the user had it
         assert "ARITHMETIC_OVERFLOW" not in capfd.readouterr().err

@@ -18,7 +18,7 @@ from crowdgram.mechanisms.request import Request
 from crowdgram.mechanisms.user_sizes import Bins
 from crowdgram.privacy import OPENDP, Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent
 from crowdgram.releases.registry import as_mechanism
-from crowdgram.tables import UNIT, holdings, open_rows, tally_rows
+from crowdgram.tables import UNIT, open_rows, tally_rows, user_totals
 
 from ..samplers import Scripted, exact, laplace_for
 
@@ -50,7 +50,7 @@ def test_the_look_sees_the_mean_root(items):
     rows = tallied(crowd(900, items) + [(10_000 + user, 1) for user in range(300)])
     spending = looking(Scripted(laplace_by=exact))
     with rows.engine:
-        seen = look_at_sizes(holdings(rows), spending)
+        seen = look_at_sizes(user_totals(rows), spending)
     assert seen.users == pytest.approx(1200, rel=1e-6)
     assert seen.root == pytest.approx(0.75 * math.sqrt(min(items, FURTHEST)) + 0.25, rel=1e-6)
     assert {event.sensitivity for event in spending.events} == {UNIT}
@@ -60,7 +60,7 @@ def test_a_second_look_is_for_small_crowds_and_tiny_ones_are_not_seen():
     for users, looks in ((20_000, 1), (600, 2), (3, 2)):
         rows, spending = tallied(crowd(users, 1)), looking()
         with rows.engine:
-            seen = look_at_sizes(holdings(rows), spending)
+            seen = look_at_sizes(user_totals(rows), spending)
         assert len(spending.events) == looks
         # The number of users has a deviation of 200 after one look and 89 after both; the tails are Laplace noise's.
         assert seen is None or seen.users == pytest.approx(users, abs=18 * 200)
@@ -74,7 +74,7 @@ def test_every_user_adds_as_much_to_a_look():
     for items in (1, 2, 5, FURTHEST - 1, FURTHEST, FURTHEST + 9):
         rows = tallied([(1, item) for item in range(items)])
         with rows.engine:
-            look_at_sizes(holdings(rows), looking(sampler))
+            look_at_sizes(user_totals(rows), looking(sampler))
     assert len(sums) == 12
     assert all(sum(pair) == UNIT and min(pair) >= 0 for pair in sums)
 

@@ -21,7 +21,7 @@ import pyarrow.dataset
 import pytest
 
 from crowdgram.errors import InvalidTable
-from crowdgram.tables import UNIT, count_rows, l1_sum, open_rows, read_domain, tally_rows
+from crowdgram.tables import UNIT, CappedRows, count_rows, open_rows, read_domain, tally_rows
 
 from ..thorough import THOROUGH
 
@@ -146,13 +146,13 @@ def made(shape, source, name, table):
 
 
 def moved(source, domain):
-    """l1_sum of the table, every user with the same weight; and who has what."""
+    """`CappedRows` of the table, every user with the same weight; and who has what."""
     rows = open_rows(source, user="who", item="what")
     with rows.engine as engine:
         counts = count_rows(rows, read_domain(domain, rows.item_type))
         cells = engine.fetch(counts.cells, "testing")
         pairs = list(zip(cells["user"].to_pylist(), cells["idx"].to_pylist(), cells["n"].to_pylist(), strict=True))
-        return l1_sum(counts, 1), pairs
+        return counts.sum(CappedRows(1)).values, pairs
 
 
 def stored(types):

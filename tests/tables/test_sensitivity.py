@@ -1,9 +1,8 @@
-"""Neighbouring tables: every bounded sum moves by no more than it states, in exact integers."""
+"""Neighbouring tables: every statistic moves by what one user adds, and that is within its bound, in exact integers."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -11,72 +10,91 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from crowdgram.errors import PrivacyViolation
 from crowdgram.tables import (
     GAIN,
+    MAX_BITS,
     MAX_MASS_SCALE,
     MAX_RADIUS,
+    ROW_LIMIT,
     UNIT,
+    CappedRows,
     Centre,
-    concentration_sum,
+    Concentration,
+    RootOfItems,
+    SampledRow,
+    Tally,
+    UsersByRows,
+    WeightedSets,
     count_rows,
     distances,
     held_items,
-    holdings,
     item_sets,
-    l1_sum,
     largest_part,
     open_rows,
     read_domain,
-    rows_histogram,
-    sampled_sum,
-    tally,
     tally_rows,
+    user_totals,
 )
+from crowdgram.tables.statistics import OneUser, UsersByDistance, held_items_of, item_set_of, user_totals_of
+from crowdgram.tables.statistics.centred import sum_levels
 
 from ..thorough import examples
-from . import reference
+from .reference import placed, users_of
+from .statistics import DISTANCE_EDGES, EDGES, REACHED, levels
 
 ITEMS = 5
-EDGES = [1, 2, 4, 9, 30, 100]
 IN_PYTHON = examples(100, 4000)
 
-# One user's rows: a count for each item of the domain, and one item outside it.
-user_rows = st.dictionaries(st.integers(0, ITEMS), st.sampled_from([1, 1, 2, 3, 7, 50, 400]), max_size=ITEMS + 1)
+# Rows of an item: few, about the limit of all rows of a user, and beyond it.
+numbers = st.one_of(
+    st.sampled_from([1, 1, 2, 3, 7, 50, 400]), st.sampled_from([2**17, ROW_LIMIT - 1, ROW_LIMIT, 2**40])
+)
+# One user's rows: a number for each item of the domain, and one item outside it.
+user_rows = st.dictionaries(st.integers(0, ITEMS), numbers, max_size=ITEMS + 1)
 crowds = st.dictionaries(st.integers(-3, 3), user_rows, max_size=5)
+stretches = st.one_of(st.just([1] * ITEMS), st.lists(st.integers(1, 512), min_size=ITEMS, max_size=ITEMS))
 centres = st.tuples(
     st.one_of(st.just([0] * ITEMS), st.lists(st.integers(0, 2**12 // ITEMS), min_size=ITEMS, max_size=ITEMS)),
-    st.one_of(st.just([1] * ITEMS), st.lists(st.integers(1, 512), min_size=ITEMS, max_size=ITEMS)),
-).map(lambda pair: Centre(np.array(pair[0]), np.array(pair[1]), 12))
+    stretches,
+    st.just(12),
+).map(lambda parts: Centre(np.array(parts[0]), np.array(parts[1]), parts[2]))
 all_radii = st.lists(st.one_of(st.integers(1, 9), st.integers(1, MAX_RADIUS)), min_size=1, max_size=6, unique=True)
 all_radii = st.one_of(all_radii.map(sorted), st.sampled_from([[1, 2, 3], [MAX_RADIUS - 1, MAX_RADIUS]]))
 mass_scales = st.one_of(st.sampled_from([0, 1, MAX_MASS_SCALE]), st.integers(0, MAX_MASS_SCALE))
-
-
-def opened(crowd):
-    rows = [(u, i) for u, cell in crowd.items() for i, n in cell.items() for _ in range(n)]
-    table = pa.table({"u": pa.array([r[0] for r in rows], pa.int64()), "i": pa.array([r[1] for r in rows], pa.int64())})
-    return open_rows(table, user="u", item="i")
-
-
-def counted(crowd):
-    rows = opened(crowd)
-    return count_rows(rows, read_domain(range(ITEMS), rows.item_type))
+row_caps = st.one_of(st.integers(1, 9), st.integers(1, ROW_LIMIT))
+all_gains = st.lists(st.one_of(st.just(0), st.integers(1, GAIN)), min_size=ITEMS + 1, max_size=ITEMS + 1)
 
 
 @st.composite
-def neighbours(draw):
-    """Two tables that differ in all rows of one user, and whether that user is in both (replaced) or in one."""
-    crowd = draw(crowds)
-    user = draw(st.integers(-3, 3))
-    with_user, without = {**crowd, user: draw(user_rows)}, {u: c for u, c in crowd.items() if u != user}
-    if draw(st.booleans()):
-        return with_user, {**without, user: draw(user_rows)}, True
-    return with_user, without, False
+def statistics(draw, centre=None):
+    """Every statistic, with parameters of any size: of counts, of distances from a centre, of totals, and of sets."""
+    row_cap, unit, against = draw(row_caps), 2 ** draw(st.integers(0, 30)), draw(centres) if centre is None else centre
+    radii, mass_scale = draw(all_radii), draw(mass_scales)
+    edges = sorted(draw(st.sets(st.integers(1, 2**21), min_size=1, max_size=4)))
+    counts = [CappedRows(row_cap), SampledRow(row_cap, "salt"), Concentration(row_cap), UsersByRows(edges)]
+    counts += [Tally(rows, "salt") for rows in (ROW_LIMIT, draw(st.integers(1, 60)))]
+    measured = []
+    for norm in ("l1", "l2"):
+        measured += levels(against, norm, radii, row_cap, unit, mass_scale)
+        measured.append(UsersByDistance(against, norm, row_cap, unit, DISTANCE_EDGES))
+    totals = [UsersByRows(EDGES), RootOfItems(draw(st.integers(2, 20)))]
+    return counts, measured, totals, [WeightedSets(np.array(draw(all_gains)))]
 
 
-def moved(one, other):
-    change = [int(a) - int(b) for a, b in zip(one, other, strict=True)]
-    return sum(abs(c) for c in change), sum(c * c for c in change)
+def short(tried, users):
+    """Those for which no copies of many rows have to be sorted by their digests."""
+    long = any(user.rows > 2**12 for user in users)
+    return [one for one in tried if not (long and isinstance(one, Tally) and one.rows < ROW_LIMIT)]
+
+
+def check_bound(statistic, vector, bound=None):
+    """That what one user adds is within the bound that the statistic states."""
+    bound, values = bound or statistic.bound, vector.values()
+    assert all(type(value) is int for value in values)
+    assert length(values, bound.norm) <= (bound.size if bound.norm == "l1" else bound.size**2), statistic
+    assert not bound.non_negative or min(values, default=0) >= 0, statistic
+    assert bound.entries is None or sum(map(bool, values)) <= bound.entries, statistic
 
 
 def length(vector, norm):
@@ -84,129 +102,171 @@ def length(vector, norm):
     return sum(abs(x) for x in vector) if norm == "l1" else sum(x * x for x in vector)
 
 
-def widths(radii):
-    return [high - low for low, high in pairwise([0, *radii])]
+def difference(one, other):
+    """one - other, without zeros."""
+    keys = one.keys() | other.keys()
+    return {key: value for key in keys if (value := one.get(key, 0) - other.get(key, 0))}
+
+
+def opened(crowd):
+    """Tables of rows that count for many."""
+    rows = [(user, item, n) for user, cell in crowd.items() for item, n in cell.items()]
+    columns = {name: pa.array([row[j] for row in rows], pa.int64()) for j, name in enumerate(("u", "i", "n"))}
+    return open_rows(pa.table(columns), user="u", item="i", count="n")
+
+
+def counted(crowd):
+    rows = opened(crowd)
+    return count_rows(rows, read_domain(range(ITEMS), rows.item_type))
+
+
+def engine_sums(crowd, tried, most, row_cap):
+    """The sum of every statistic, by the engine; those over items that nobody listed by the items' values."""
+    counts_statistics, measured, totals_statistics, sets_statistics = tried
+    rows = opened(crowd)
+    with rows.engine:
+        counts = count_rows(rows, read_domain(range(ITEMS), rows.item_type))
+        sums = [counts.sum(statistic).vector() for statistic in counts_statistics]
+        near = {norm: distances(counts, measured[0].centre, norm) for norm in ("l1", "l2")}
+        for norm, view in near.items():
+            own = [statistic for statistic in measured if statistic.norm == norm]
+            sums += [level.vector() for level in sum_levels(view, own[:-1])]
+            sums.append(view.sum(own[-1]).vector())
+        tallied = tally_rows(rows)
+        totals, held, sets = user_totals(tallied), held_items(tallied, "salt", most), item_sets(tallied, "salt", most)
+        sums += [totals.sum(statistic).vector() for statistic in totals_statistics]
+        places, found = held.sum(row_cap)
+        assert found.bound.entries == most
+        of_place = {place: item for item, place in held.named(places).items()}
+        sums.append({of_place[place]: int(value) for place, value in zip(places, found.values, strict=True)})
+        items = rows.engine.fetch(sets.places, "looking").to_pydict()
+        of_item = dict(zip(items["idx"], items["item"], strict=True))
+        for statistic in sets_statistics:
+            by_place = WeightedSets(np.array([statistic.gains[of_item[j]] for j in range(sets.items)], dtype=np.int64))
+            sums.append({of_item[j]: value for j, value in sets.sum(by_place).vector().items()})
+    return sums
+
+
+def added(rows, tried, most, row_cap):
+    """What one user adds to each of `engine_sums`, in plain Python: statistic, vector."""
+    counts_statistics, measured, totals_statistics, sets_statistics = tried
+    users = users_of([(*row, n) for row, n in rows.items()], counted=True)
+    limited = placed(users, range(ITEMS), counted=True)
+    views = [
+        *((statistic, limited) for statistic in [*counts_statistics, *measured]),
+        *((statistic, map(user_totals_of, users)) for statistic in totals_statistics),
+        (CappedRows(row_cap), [held_items_of(user, "salt", most) for user in users]),
+        *((statistic, [item_set_of(user, "salt", most) for user in users]) for statistic in sets_statistics),
+    ]
+    return [(statistic, statistic.of_user(*seen) if (seen := list(each)) else {}) for statistic, each in views]
+
+
+def rows_of(user, cell):
+    return {(user, item): n for item, n in cell.items()}
 
 
 @pytest.mark.slow
-@examples(12)
-@given(neighbours(), st.integers(1, 500), centres, all_radii, st.integers(1, 30), mass_scales)
-def test_no_sum_moves_further_than_its_bound(pair, row_cap, centre, radii, unit_bits, mass_scale):
-    one, other, replaced = pair
-    times = 2 if replaced else 1
-    a, b = counted(one), counted(other)
-    with a.engine, b.engine:
-        for sums in (
-            (l1_sum(a, row_cap), l1_sum(b, row_cap)),
-            (sampled_sum(a, "salt", row_cap), sampled_sum(b, "salt", row_cap)),
-            (concentration_sum(a, row_cap), concentration_sum(b, row_cap)),
-        ):
-            l1, l2_squared = moved(*sums)
-            assert l1 <= times * UNIT
-            assert l2_squared <= times * UNIT**2  # sqrt(2) UNIT when replaced: the vectors are non-negative
-        assert moved(rows_histogram(a, EDGES), rows_histogram(b, EDGES))[0] <= times
-        for against, factor in ((centre, times**2), (Centre.origin(ITEMS), times)):
-            for norm in ("l1", "l2"):
-                near, far = distances(a, against, norm), distances(b, against, norm)
-                sums = [each.levels(radii, row_cap, 2**unit_bits, mass_scale) for each in (near, far)]
-                for here, there, width in zip(*sums, widths(radii), strict=True):
-                    l1, l2_squared = moved(here.vector(), there.vector())
-                    assert (l1 <= times * width) if norm == "l1" else (l2_squared <= factor * width**2)
-                    assert abs(here.total_weight - there.total_weight) <= 2**unit_bits
-            edges = [2.0**j for j in range(0, 60, 4)]
-            assert moved(near.histogram(edges, row_cap), far.histogram(edges, row_cap))[0] <= times
+@examples(9)
+@given(
+    crowds, st.integers(-3, 3), user_rows, st.one_of(st.just({}), user_rows), statistics(), st.integers(1, ITEMS + 1)
+)
+def test_neighbouring_tables_differ_by_what_one_user_adds(crowd, user, rows, others, tried, most):
+    """A user is added or removed, or has other rows: every sum changes by exactly what the user adds, then and now,
+    and that is within the bound.
+    """
+    counts_statistics, *rest = tried
+    everybody = [OneUser(0, cell) for cell in (*crowd.values(), rows, others)]
+    row_cap = counts_statistics[0].row_cap
+    tried = short(counts_statistics, everybody), *rest
+    sums = [engine_sums({**crowd, user: cell}, tried, most, row_cap) for cell in (rows, others)]
+    parts = [added(rows_of(user, cell), tried, most, row_cap) for cell in (rows, others)]
+    for one, other, (statistic, now), (_, then) in zip(*sums, *parts, strict=True):
+        assert difference(one, other) == difference(now, then), statistic
+        check_bound(statistic, now)
+        check_bound(statistic, then)
 
 
 @pytest.mark.slow
-@examples(8)
-@given(neighbours(), st.integers(1, 60))
-def test_a_user_changes_the_tallies_of_few_items_by_one(pair, rows):
-    one, other, replaced = pair
-    a, b = counted(one), counted(other)
-    with a.engine, b.engine:
-        near, far = tally(a, rows, "salt"), tally(b, rows, "salt")
+@IN_PYTHON
+@given(user_rows, st.integers(0, MAX_BITS), st.integers(1, ITEMS + 1), st.data())
+def test_no_user_adds_more_than_the_bound(rows, bits, most, data):
+    """Of every statistic; against any centre, and one that is next to the user's own shares, where the three terms of
+    the squared distance cancel.
+    """
+    users = placed([OneUser(7, rows)], range(ITEMS), counted=True)
+    own = None
+    if users and data.draw(st.booleans()):
+        near = [
+            users[0].counts.get(j, 0) * 2**bits // users[0].rows + data.draw(st.integers(-2, 1)) for j in range(ITEMS)
+        ]
+        own = Centre(np.clip(near, 0, 2**bits), np.array(data.draw(stretches)), bits)
+    tried = data.draw(statistics(own))
+    tried = short(tried[0], users), *tried[1:]
+    for statistic, vector in added(rows_of(7, rows), tried, most, tried[0][0].row_cap):
+        check_bound(statistic, vector)
+    held = held_items_of(OneUser(7, rows), "salt", most)
+    assert len(held.counts) <= most
+    assert held.rows <= ROW_LIMIT
+
+
+@pytest.mark.parametrize(("statistic", "user"), REACHED, ids=lambda one: type(one).__name__)
+def test_every_bound_is_reached(statistic, user):
+    """The power of the tests: a bound that were smaller by a hundredth would fail."""
+    vector, bound = statistic.of_user(user), statistic.bound
+    check_bound(statistic, vector)
+    assert length(vector.values(), bound.norm) >= (0.99 * bound.size) ** (1 if bound.norm == "l1" else 2)
+    assert bound.entries is None or sum(map(bool, vector.values())) == bound.entries
+
+
+def test_a_sum_that_is_bounded_in_l2_only_is_not_for_laplace_noise():
+    assert WeightedSets(np.array([1])).bound.l2 == UNIT
+    with pytest.raises(PrivacyViolation):
+        WeightedSets(np.array([1])).bound.l1  # noqa: B018
+
+
+def test_a_tally_of_a_user_with_many_rows():
+    """The draw itself, which takes too long to be part of every example."""
+    statistic, cell = Tally(3, "salt"), {0: 2**16, 2: 2**15 - 1, 4: 2**15}
+    counts = counted({1: cell})
+    with counts.engine:
+        found = counts.sum(statistic)
+    assert found.takers == 1
+    assert found.vector() == statistic.of_user(OneUser(1, cell))
+
+
+@pytest.mark.slow
+@examples(4)
+@given(crowds.map(lambda crowd: {u: {i: min(n, 50) for i, n in cell.items()} for u, cell in crowd.items()}), st.data())
+def test_a_user_changes_the_tails_of_few_items_by_one(crowd, data):
+    """`Tallies.tails` and `seen`, which are made of the tally, under both adjacencies."""
+    rows, replaced = data.draw(st.integers(1, 60)), data.draw(st.booleans())
+    small = st.dictionaries(st.integers(0, ITEMS), st.integers(1, 50), max_size=ITEMS + 1)
+    others = {u: cell for u, cell in crowd.items() if u != 0}
+    pair = {**others, 0: data.draw(small)}, {**others, 0: data.draw(small)} if replaced else others
+    near, far = (tallied(each, rows) for each in pair)
     change = np.abs(near.tails() - far.tails())
     assert change.max() <= 1
     assert (change.sum(axis=1) > 0).sum() <= min(ITEMS, (2 if replaced else 1) * rows)
     assert np.abs(near.seen() - far.seen()).sum() <= (2 if replaced else 1) * rows
 
 
-def test_the_tallies_bound_is_reached():
-    one, other = counted({1: {0: 1, 1: 1}, 2: {4: 9}}), counted({1: {2: 1, 3: 1}, 2: {4: 9}})
-    with one.engine, other.engine:
-        change = np.abs(tally(one, 2, "s").tails() - tally(other, 2, "s").tails())
+def tallied(crowd, rows):
+    counts = counted(crowd)
+    with counts.engine:
+        return counts.sum(Tally(rows, "salt"))
+
+
+def test_the_tails_bound_is_reached():
+    one, other = (tallied({1: cell, 2: {4: 9}}, 2) for cell in ({0: 1, 1: 1}, {2: 1, 3: 1}))
+    change = np.abs(one.tails() - other.tails())
     assert (change.sum(axis=1) > 0).tolist() == [True, True, True, True, False]
 
 
 def test_a_user_below_the_rows_takes_no_part_and_nobody_is_counted_at_zero():
-    crowd = counted({1: {0: 3}, 2: {0: 2}, 3: {1: 5, 2: 1}})
-    with crowd.engine:
-        tails = tally(crowd, 3, "s").tails()
+    tails = tallied({1: {0: 3}, 2: {0: 2}, 3: {1: 5, 2: 1}}, 3).tails()
     assert tails[0].tolist() == [0, 1, 1, 1, 0]
     assert (tails[:, 0] == 0).all()
     assert tails[1:3, 1:].sum() == 3
-
-
-def set_sums(crowd, gains, most):
-    """The sum over sets of items, by item; zero for an item that nobody has."""
-    rows = opened(crowd)
-    with rows.engine:
-        sets = item_sets(tally_rows(rows), "salt", most)
-        placed = rows.engine.fetch(sets.places, "looking").to_pydict()
-        given = np.zeros(sets.items, dtype=np.int64)
-        for item, idx in zip(placed["item"], placed["idx"], strict=True):
-            given[idx] = gains[item]
-        totals = sets.sum(given)
-        found = [0] * len(gains)
-        for item, idx in zip(placed["item"], placed["idx"], strict=True):
-            found[item] = int(totals[idx])
-        return found
-
-
-@pytest.mark.slow
-@examples(8)
-@given(
-    neighbours(),
-    st.lists(st.one_of(st.just(0), st.integers(1, GAIN)), min_size=ITEMS + 1, max_size=ITEMS + 1),
-    st.integers(1, ITEMS + 1),
-)
-def test_sets_of_items_move_no_further_than_their_bound(pair, gains, most):
-    one, other, replaced = pair
-    _, l2_squared = moved(set_sums(one, gains, most), set_sums(other, gains, most))
-    assert l2_squared <= (2 if replaced else 1) * UNIT**2  # the vectors are non-negative
-
-
-def held_sums(crowd, most, row_cap):
-    """The sum over what users hold, by item, zero for an item that nobody has; and users by items and by rows."""
-    rows = opened(crowd)
-    with rows.engine:
-        tallied = tally_rows(rows)
-        users, held = holdings(tallied), held_items(tallied, "salt", most)
-        places, totals = held.sum(row_cap)
-        value, by_item = dict(zip(places.tolist(), totals.tolist(), strict=True)), [0] * (ITEMS + 1)
-        for item, place in held.named(places).items():
-            by_item[item] = value[place]
-        assert all(value.values())
-        return by_item, users.by_size(EDGES), users.by_rows(EDGES)
-
-
-@pytest.mark.slow
-@examples(4)
-@given(neighbours(), st.integers(1, ITEMS + 1), st.sampled_from([1, 3, 400]))
-def test_what_users_hold_moves_no_further_than_its_bound(pair, most, row_cap):
-    one, other, replaced = pair
-    times = 2 if replaced else 1
-    (sums, *histograms), (far, *others) = held_sums(one, most, row_cap), held_sums(other, most, row_cap)
-    assert moved(sums, far)[0] <= times * UNIT
-    assert sum(a != b for a, b in zip(sums, far, strict=True)) <= times * most
-    for a, b in zip(histograms, others, strict=True):
-        assert moved(a, b)[0] <= times
-
-
-def test_what_users_hold_reaches_its_bound():
-    sums, *_ = held_sums({1: {0: 3, 1: 2, 2: 7, 3: 1, 4: 1}}, 2, 1)
-    assert UNIT - 12 < sum(sums) <= UNIT
-    assert sum(x > 0 for x in sums) == 2
 
 
 @pytest.mark.slow
@@ -229,136 +289,80 @@ def test_tickets_are_shares_in_the_mean(cell, most, data):
 @IN_PYTHON
 @given(st.lists(st.one_of(st.just(0), st.integers(1, GAIN)), min_size=1, max_size=1024))
 def test_one_set_keeps_its_norm_and_its_largest_part(gains):
-    part = reference.set_part(range(len(gains)), gains)
-    assert sum(x * x for x in part.values()) <= UNIT**2
+    statistic = WeightedSets(np.array(gains))
+    part = statistic.of_user(OneUser(7, dict.fromkeys(range(len(gains)), 1)))
+    check_bound(statistic, part)
     assert max(part.values(), default=0) <= largest_part(len(gains))
     if len(set(gains)) == 1 and gains[0]:
         assert sum(x * x for x in part.values()) > 0.999 * UNIT**2  # and wastes little of it
 
 
-huge_rows = st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**17)), min_size=ITEMS, max_size=ITEMS).filter(
-    lambda counts: 0 < sum(counts) <= reference.ROW_LIMIT
+heavy_users = (
+    st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**17)), min_size=ITEMS, max_size=ITEMS)
+    .filter(any)
+    .map(lambda counts: OneUser(7, {j: n for j, n in enumerate(counts) if n}))
 )
 
 
-@pytest.mark.slow
 @IN_PYTHON
-@given(huge_rows, st.integers(0, 24), all_radii, st.integers(1, 2**20), st.integers(0, 30), mass_scales, st.data())
-def test_every_level_keeps_its_width_under_cancellation(counts, bits, radii, row_cap, unit_bits, mass_scale, data):
-    """Centres next to the user's own shares, where the three terms of the squared distance cancel."""
-    rows = sum(counts)
-    own = [min(max(n * 2**bits // rows + data.draw(st.integers(-2, 1)), 0), 2**bits) for n in counts]
-    stretches = data.draw(st.lists(st.integers(1, 512), min_size=ITEMS, max_size=ITEMS))
-    centre = Centre(np.array(own), np.array(stretches), bits)
-    cell = {j: n for j, n in enumerate(counts) if n}
-    for norm in ("l1", "l2"):
-        levels = reference.levels_of_user(cell, rows, centre, norm, radii, row_cap, 2**unit_bits, mass_scale)
-        for level, width in zip(levels, widths(radii), strict=True):
-            assert length(level, norm) <= (width if norm == "l1" else width**2)
-
-
-@IN_PYTHON
-@given(huge_rows, centres, mass_scales)
-def test_distances_make_up_for_more_rounding_than_there_is(counts, centre, mass_scale):
+@given(heavy_users, centres, mass_scales)
+def test_distances_make_up_for_more_rounding_than_there_is(user, centre, mass_scale):
     """d_u >= ||(g(u), B m_u)|| (1 + 5 2^-53), in exact arithmetic."""
-    cell, rows = {j: n for j, n in enumerate(counts) if n}, sum(counts)
-    exact, above = reference.extended(cell, rows, centre, mass_scale), 1 + 5 * Fraction(1, 2**53)
+    exact, above = [*centre.deviation(user), mass_scale * user.rows], 1 + 5 * Fraction(1, 2**53)
     for norm, power in (("l1", 1), ("l2", 2)):
-        found = Fraction(reference.distance(cell, rows, centre, norm, mass_scale))
-        assert found**power >= length(exact, norm) * above**power
+        (level,) = levels(centre, norm, [1], 1, UNIT, mass_scale)
+        assert Fraction(level.distance_of(user)) ** power >= length(exact, norm) * above**power
 
 
 @pytest.mark.slow
 @IN_PYTHON
-@given(huge_rows, centres, all_radii, st.integers(1, 2**20), st.integers(0, 30), mass_scales)
-@example([1, 0, 0, 0, 0], Centre.origin(ITEMS), [1, 2, 3], 1, 30, 0)
-@example([2**20, 0, 0, 0, 0], Centre.origin(ITEMS), [2**30 - 1, 2**30], 1, 30, MAX_MASS_SCALE)
+@given(heavy_users, centres, all_radii, st.integers(1, 2**20), st.integers(0, 30), mass_scales)
+@example(OneUser(7, {0: 1}), Centre.origin(ITEMS), [1, 2, 3], 1, 30, 0)
+@example(OneUser(7, {0: 2**20}), Centre.origin(ITEMS), [2**30 - 1, 2**30], 1, 30, MAX_MASS_SCALE)
 def test_all_levels_of_a_user_are_the_vector_clipped_at_the_last_radius(
-    counts, centre, radii, row_cap, unit_bits, mass_scale
+    user, centre, radii, row_cap, unit_bits, mass_scale
 ):
     """sum_j W_uj is min(w_u, R / d_u), less the fraction that each level rounds down; and no level exceeds w_u, which
     keeps totals in 64 bits.
     """
-    cell, rows, unit = {j: n for j, n in enumerate(counts) if n}, sum(counts), 2**unit_bits
+    unit = 2**unit_bits
     for norm in ("l1", "l2"):
-        weights = reference.level_weights(cell, rows, centre, norm, radii, row_cap, unit, mass_scale)
-        base = unit // max(rows, row_cap)
-        whole = min(base, radii[-1] / reference.distance(cell, rows, centre, norm, mass_scale))
+        each = levels(centre, norm, radii, row_cap, unit, mass_scale)
+        weights = [level.weight_of(user) for level in each]
+        whole = min(unit // max(user.rows, row_cap), radii[-1] / each[0].distance_of(user))
         assert whole - len(radii) - 1e-3 <= sum(weights) <= whole + 1e-3
-        assert max(weights) * rows <= unit
+        assert max(weights) * user.rows <= unit
 
 
 @IN_PYTHON
-@given(huge_rows, st.one_of(st.integers(1, 9), st.integers(1, 2**20)))
-def test_concentration_keeps_its_bound_and_is_a_mean_of_squares(counts, row_cap):
-    rows, squares = sum(counts), sum(n * n for n in counts)
-    one, rest = reference.concentration(squares, rows, row_cap)
-    assert one >= 0
-    assert rest >= 0
-    assert one + rest <= UNIT
-    weight = min(rows, row_cap) ** 2 / row_cap**2
+@given(heavy_users, st.one_of(st.integers(1, 9), st.integers(1, 2**20)))
+def test_concentration_is_a_mean_of_squares(user, row_cap):
+    one, rest = Concentration(row_cap).of_user(user).values()
+    weight, squares = min(user.rows, row_cap) ** 2 / row_cap**2, sum(n * n for n in user.counts.values())
     assert abs(one + rest - weight * UNIT) <= 1
-    assert abs(one - weight * squares / rows**2 * UNIT) <= 1
+    assert abs(one - weight * squares / user.rows**2 * UNIT) <= 1
 
 
 def test_concentration_reaches_its_bound_where_rounding_could_exceed_it():
     """All rows of one item: both numbers are the same quotient, for caps whose square does not divide a power of 2."""
     for row_cap in (3, 7, 1000, 2**20 - 1):
         for rows in (1, 2, row_cap - 1, row_cap, row_cap + 1, 2**20):
-            one, rest = reference.concentration(rows**2, rows, row_cap)
+            one, rest = Concentration(row_cap).of_user(OneUser(7, {0: rows})).values()
             assert rest == 0
             assert one == UNIT * min(rows, row_cap) ** 2 // row_cap**2
 
 
 @pytest.mark.slow
 @IN_PYTHON
-@given(huge_rows, st.integers(1, 2**20), st.integers(5, 30), st.integers(1, 5))
-def test_clipping_is_tight(counts, row_cap, unit_bits, count):
+@given(heavy_users, st.integers(1, 2**20), st.integers(5, 30), st.integers(1, 5))
+def test_clipping_is_tight(user, row_cap, unit_bits, count):
     """The bound is not bought by throwing weight away: a clipped user keeps the radius but for a rounding a level."""
-    cell = {j: n for j, n in enumerate(counts) if n}
-    rows = sum(counts)
-    centre = Centre.origin(ITEMS)
-    norm = sum(n * n for n in counts) ** 0.5
-    full = 2**unit_bits // max(rows, row_cap)
+    norm = sum(n * n for n in user.counts.values()) ** 0.5
+    full = 2**unit_bits // max(user.rows, row_cap)
     radii = sorted({int(full * norm / 2 * (j + 1) / count) for j in range(count)} - {0})
     assume(radii)
-    levels = reference.levels_of_user(cell, rows, centre, "l2", radii, row_cap, 2**unit_bits)
-    together = length(np.array(levels, dtype=object).sum(axis=0), "l2") ** 0.5
-    assert radii[-1] - len(radii) * norm * (1 + 1e-9) <= together <= radii[-1]
-
-
-def test_the_suite_notices_a_bound_that_is_too_small():
-    """Its power: two users at the bound move a sum by all of it, and each level by all of its width."""
-    one, other = counted({1: {0: 400}, 2: {1: 3}}), counted({1: {2: 400}, 2: {1: 3}})
-    with one.engine, other.engine:
-        l1, _ = moved(l1_sum(one, 1), l1_sum(other, 1))
-        assert l1 > 2 * UNIT * 0.999
-        centre = Centre(np.full(ITEMS, 2**12 // ITEMS), np.ones(ITEMS, dtype=np.int64), 12)
-        radii = [2**38, 2**39, 2**40]
-        for norm in ("l1", "l2"):
-            sums = [distances(counts, centre, norm).levels(radii, 1) for counts in (one, other)]
-            for here, there, width in zip(*sums, widths(radii), strict=True):
-                l1, l2_squared = moved(here.vector(), there.vector())
-                assert l1 > 1.2 * width if norm == "l1" else l2_squared > 1.2 * width**2
-    spread, alone = counted({1: dict.fromkeys(range(ITEMS), 1)}), counted({1: {0: 400}})
-    with spread.engine, alone.engine:
-        l1, _ = moved(concentration_sum(spread, 1), concentration_sum(alone, 1))
-        assert l1 == pytest.approx(2 * (1 - 1 / ITEMS) * UNIT)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize("bits", [0, 4, 12, 24])
-@pytest.mark.parametrize("mass_scale", [0, 3, MAX_MASS_SCALE])
-def test_a_centre_that_rounds_to_zero_keeps_the_radius(bits, norm, mass_scale):
-    """With bits > 0 it is not the origin: deviations are then 2^bits times the counts."""
-    zeros = np.zeros(ITEMS, dtype=np.int64)
-    one = counted({1: {0: 10}})
-    with one.engine:
-        for radii in ([1, 2, 3], [2**10], [2**40, MAX_RADIUS]):
-            near = distances(one, Centre(zeros, zeros + 1, bits), norm)
-            for level, width in zip(near.levels(radii, 1, UNIT, mass_scale), widths(radii), strict=True):
-                assert length(level.vector(), norm) <= (width if norm == "l1" else width**2)
+    weight = sum(level.weight_of(user) for level in levels(Centre.origin(ITEMS), "l2", radii, row_cap, 2**unit_bits))
+    assert radii[-1] - len(radii) * norm * (1 + 1e-9) <= weight * norm <= radii[-1] * (1 + 1e-9)
 
 
 @pytest.mark.slow

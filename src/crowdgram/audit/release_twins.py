@@ -15,7 +15,7 @@ from ..arrays import Integers
 from ..mechanisms import Gaussian, Laplace, Request, discovery, open_search
 from ..privacy import Adjacency, Guarantee, Spending
 from ..releases.registry import as_mechanism
-from ..tables import UNIT, Domain, ItemSets, count_rows, item_sets, open_rows, read_domain, tally_rows
+from ..tables import UNIT, WeightedSets, Domain, ItemSets, count_rows, item_sets, open_rows, read_domain, tally_rows
 from .attack import Case
 from .forms import FORMS, GROUPS, KINDS, PLACES, released
 from .twins import Twin
@@ -28,14 +28,14 @@ def low_threshold(table: Any, spending: Spending, request: Request) -> Any:
     return _found(table, spending, request, most_paid=1)
 
 
-class _WholeWeights(ItemSets):
+class _WholeWeights(WeightedSets):
     """Every item of a user gets the whole weight: the norm grows with the number of items."""
 
-    def sum(self, gains: Integers) -> Integers:
-        totals = np.zeros(self.items, dtype=np.int64)
-        held = self.engine.fetch(self.members.group_by("idx").agg(users=self.members.count()), "counting users by item")
+    def totals(self, view: ItemSets) -> Integers:
+        totals = np.zeros(view.items, dtype=np.int64)
+        held = view.engine.fetch(view.members.group_by("idx").agg(users=view.members.count()), "counting users by item")
         totals[held.column("idx").to_numpy()] = UNIT * held.column("users").to_numpy()
-        return np.where(gains > 0, totals, 0)
+        return np.where(self.gains > 0, totals, 0)
 
 
 def whole_weights(table: Any, spending: Spending, request: Request) -> Any:
@@ -48,18 +48,18 @@ def _found(
     spending: Spending,
     request: Request,
     *,
-    kind: type[ItemSets] = ItemSets,
+    kind: type[WeightedSets] = WeightedSets,
     most_paid: int = discovery.MOST_ITEMS,
 ) -> Any:
     """The steps of a release that finds items and goes on with Gaussian noise, one by one, so that one can be broken:
-    kind: how sets are summed; most_paid: how many items of one user the threshold is for.
+    kind: what is summed over sets; most_paid: how many items of one user the threshold is for.
     """
     _, plan = Gaussian().search(spending.guarantee, None)
     rows = tally_rows(open_rows(table, user="user", item="item"))
     search = open_search(spending.open(), plan)
     sets = item_sets(rows, search.salt(), discovery.MOST_ITEMS)
     thresholds = discovery.thresholds_for(discovery.round_sigma(search, plan), search.chance, most_paid)
-    items, found = discovery.search_sets(kind(**vars(sets)), search, plan, thresholds)
+    items, found = discovery.search_sets(sets, search, plan, thresholds, kind)
     counts = count_rows(rows, Domain(tuple(items), rows.item_types, other=True))
     return items, Gaussian().run(counts, found, replace(request, found=True))
 

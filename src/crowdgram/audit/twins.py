@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..arrays import Integers
 from ..mechanisms import Estimate, Gaussian, Request
 from ..privacy import Adjacency, Guarantee, Labels, Sampler, Spending
-from ..tables import UNIT, Centre, CentredSum, Counts, Distances, concentration_sum, distances, l1_sum
+from ..tables import UNIT, BoundedSum, CappedRows, Centre, Concentration, Counts, Distances, distances
 from .attack import Case
 from .lockstep import on_counts
 from .pairs import Pair, Tables, pairs_for
@@ -75,7 +75,7 @@ def sqrt_two(counts: Counts, spending: Spending, _: Request) -> Estimate:
 
 def unpaid_centre(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """As `centred`, but around the table's own answer, for which no noise was paid."""
-    sums = l1_sum(counts, 1).astype(np.float64)
+    sums = counts.sum(CappedRows(1)).values.astype(np.float64)
     return _around(counts, spending, sums / max(float(sums.sum()), 1.0), non_negative=False)
 
 
@@ -97,19 +97,21 @@ def nested_levels(counts: Counts, spending: Spending, _: Request) -> Estimate:
 
 def concentration(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """How concentrated users are: (a, t - a) of each, which sum to UNIT at most."""
-    return _plain(spending, concentration_sum(counts, 1))
+    return _plain(spending, counts.sum(Concentration(1)).values)
 
 
 def overlapping_parts(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """As `concentration`, but (a, t) of each user, as if that were the same."""
-    return _plain(spending, np.cumsum(concentration_sum(counts, 1)))
+    return _plain(spending, np.cumsum(counts.sum(Concentration(1)).values))
 
 
 def commonest(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """The commonest item, by the exponential mechanism: P[i] proportional to exp(epsilon S_i / 2)."""
     epsilon = spending.guarantee.epsilon
     finish = spending.open().looks().finish_purely()
-    chosen, _event = finish.choose("the commonest item", l1_sum(counts, 1), sensitivity=UNIT, epsilon=epsilon)
+    chosen, _event = finish.choose(
+        "the commonest item", counts.sum(CappedRows(1)).values, sensitivity=UNIT, epsilon=epsilon
+    )
     return _estimate(np.eye(counts.items)[chosen])
 
 
@@ -134,7 +136,7 @@ def float_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
 
 def whole_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """As `float_sum`, in integers."""
-    return _plain(spending, l1_sum(counts, _cap(request)))
+    return _plain(spending, counts.sum(CappedRows(_cap(request))).values)
 
 
 def _around(counts: Counts, spending: Spending, centre: npt.NDArray[np.float64], *, non_negative: bool) -> Estimate:
@@ -144,7 +146,7 @@ def _around(counts: Counts, spending: Spending, centre: npt.NDArray[np.float64],
     measured.drop()
     rounds = spending.open().looks().rounds()
     mu = rounds.remaining_mu(counts.items + 1)
-    noisy, _ = rounds.gaussian("deviations", sums.vector(), bound=radius, mu=mu, non_negative=non_negative)
+    noisy, _ = rounds.gaussian("deviations", sums.values, bound=sums.bound.l2, mu=mu, non_negative=non_negative)
     return _estimate(measured.centre.coordinates / 2**BITS + noisy[:-1] / 2.0 ** (BITS + 40))
 
 
@@ -153,9 +155,9 @@ def _measured(counts: Counts, centre: npt.NDArray[np.float64]) -> Distances:
     return distances(counts, Centre(coordinates, np.ones(counts.items, dtype=np.int64), BITS), "l2")
 
 
-def _level_by_level(spending: Spending, levels: Sequence[CentredSum]) -> Estimate:
+def _level_by_level(spending: Spending, levels: Sequence[BoundedSum[list[int]]]) -> Estimate:
     """Gaussian noise on every level for its width, with equal parts of the budget."""
-    vectors = [level.vector() for level in levels]
+    vectors = [level.values for level in levels]
     rounds = spending.open().looks().rounds()
     mu = rounds.remaining_mu(sum(len(vector) for vector in vectors)) * (1 - 1e-9) / len(vectors) ** 0.5
     widths = [high - low for low, high in pairwise([0, *RADII])]

@@ -155,7 +155,7 @@ def _gaussian(question: Question, crowd: Crowd) -> Floats:
 
 
 def _sums(crowd: Crowd) -> npt.NDArray[np.int64]:
-    """What `tables.l1_sum` gives for this crowd with a row cap of its rows per user."""
+    """What `tables.CappedRows` gives for this crowd with a row cap of its rows per user."""
     return crowd.item_counts() * (UNIT // crowd.rows)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..privacy import Cost, Guarantee, Looks, PureFinish, Ready, Reserve, Spending
-from ..tables import ROW_LIMIT, UNIT, Counts, concentration_sum, l1_sum, rows_histogram
+from ..tables import ROW_LIMIT, UNIT, CappedRows, Concentration, Counts, UsersByRows
 from .baselines import Laplace
 from .budget import Allowance, Budget
 from .costs import gaussian_way, histogram_way, items_between, pure_way
@@ -194,7 +194,7 @@ class _Pilot:
 def _look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request, *, choosing: bool) -> _Pilot:
     """Buy what is needed. If there is nothing to choose, looks take all of what was reserved: rounds pay for it."""
     if request.buys_rows:
-        rows = request.seen_rows or look_at_rows(rows_histogram(counts, Rows.edges()), spending, items)
+        rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(Rows.edges())).values, spending, items)
         if rows.crowds is not None:
             return _pilot_by_rows(counts, spending, rows, rows.crowds, items, choosing)
         # Too few users to be seen: every user weighs the same.
@@ -246,7 +246,8 @@ def _concentration(
 ) -> tuple[float, float, _Concentration]:
     """Users with a standard deviation, and the mean of ||N(u)||^2 / m_u^2 over them, by capped mass squared."""
     epsilon = look.fitted(items, telling, spending.guarantee.epsilon)
-    noisy, event = spending.laplace(look.purpose, concentration_sum(counts, cap), bound=UNIT, epsilon=epsilon)
+    sums = counts.sum(Concentration(cap))
+    noisy, event = spending.laplace(look.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
     near, far = (noisy / UNIT).tolist()
     error = math.sqrt(2) * event.scale / UNIT
     total = max(near + far, 2 * error)
@@ -290,7 +291,8 @@ def _look_at_centre(counts: Counts, spending: Looks, pilot: _Pilot) -> tuple[flo
     k = counts.items
     cap = max(1, round(pilot.crowds.quantile(0.5))) if pilot.row_cap > 1 else 1
     epsilon = CENTRE.fitted(pilot.items, pilot.telling, spending.guarantee.epsilon)
-    noisy, event = spending.laplace(CENTRE.purpose, l1_sum(counts, cap), bound=UNIT, epsilon=epsilon)
+    sums = counts.sum(CappedRows(cap))
+    noisy, event = spending.laplace(CENTRE.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
     values, deviation = noisy / UNIT, math.sqrt(2) * event.scale / UNIT
     pilot.centre = values, cap, deviation
     users, sizes = pilot.crowds.typical, pilot.crowds.sizes
@@ -312,14 +314,15 @@ def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
     if pilot.rows is not None:
         scale = spending.laplace_scale(UNIT, 1.0) / UNIT
         pilot.rows = look_longer(
-            pilot.rows, rows_histogram(counts, Rows.edges()), spending, k * scale, disagreement.mean
+            pilot.rows, counts.sum(UsersByRows(Rows.edges())).values, spending, k * scale, disagreement.mean
         )
         if pilot.rows.crowds is not None:
             pilot.row_cap = ROW_LIMIT
     bound = _plain_price(spending, pilot, k)
     row_cap = bound.rows if pilot.row_cap == ROW_LIMIT else pilot.row_cap
+    sums = counts.sum(CappedRows(row_cap))
     noisy, event = spending.laplace(
-        "counts by item", l1_sum(counts, row_cap), bound=UNIT, epsilon=spending.remaining_epsilon()
+        "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
     )
     parameters: dict[str, int | float | str] = {"branch": "laplace"}
     bias, most, total = 0.0, 0.0, None

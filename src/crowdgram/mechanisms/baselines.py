@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..arrays import Integers
 from ..privacy import Cost, GaussianEvent, Guarantee, LaplaceEvent, Looks, PureFinish, Ready, Reserve, Rounds
-from ..tables import UNIT, Counts, l1_sum, rows_histogram, sampled_sum
+from ..tables import UNIT, CappedRows, Counts, SampledRow, UsersByRows
 from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .estimate import Estimate, from_noisy_sums
 from .looks import Rows, look_at_rows, look_longer, looked_for, row_reserves
@@ -28,9 +28,9 @@ __all__ = ["Gaussian", "Laplace", "SampleOne"]
 class Laplace(Discovering):
     """Discrete Laplace noise on capped counts: pure epsilon-differential privacy.
 
-    T_i + Z_i, Z_i ~ Lap_Z(sensitivity / epsilon), T as in `tables.l1_sum`.
+    T_i + Z_i, Z_i ~ Lap_Z(sensitivity / epsilon), T as in `tables.CappedRows`.
 
-    Guarantee: `l1_sum` moves by UNIT (add-remove) or 2 UNIT (replace) in l1. Reference: the paper's Lemma 1, whose
+    Guarantee: `CappedRows` moves by UNIT (add-remove) or 2 UNIT (replace) in l1. Reference: the paper's Lemma 1, whose
     sensitivity 2m is that of replace-one.
     """
 
@@ -48,9 +48,11 @@ class Laplace(Discovering):
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
         spending, cap = _pure_finish(counts, budget, request)
         request.report("summing counts")
-        sums = l1_sum(counts, cap.rows)
+        sums = counts.sum(CappedRows(cap.rows))
         request.report("adding noise")
-        noisy, event = spending.laplace("counts by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
+        noisy, event = spending.laplace(
+            "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
+        )
         return _estimate(noisy, event, request, cap)
 
 
@@ -58,9 +60,9 @@ class Laplace(Discovering):
 class Gaussian(Discovering):
     """Discrete Gaussian noise on capped counts: (epsilon, delta)-differential privacy.
 
-    T_i + Z_i, Z_i ~ N_Z(0, sigma^2), T as in `tables.l1_sum`, whose l2 norm a user is at most its l1 norm.
+    T_i + Z_i, Z_i ~ N_Z(0, sigma^2), T as in `tables.CappedRows`, whose l2 norm a user is at most its l1 norm.
 
-    Guarantee: `l1_sum` moves by UNIT (add-remove) or sqrt(2) UNIT (replace) in l2. Reference: the paper's Lemma 1,
+    Guarantee: `CappedRows` moves by UNIT (add-remove) or sqrt(2) UNIT (replace) in l2. Reference: the paper's Lemma 1,
     with sigma from the exact Gaussian trade-off instead of its 2 sqrt(log(1.25/delta)) m/epsilon, which holds for
     epsilon <= 1 only.
     """
@@ -84,10 +86,12 @@ class Gaussian(Discovering):
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
         spending, cap = _rounds(counts, budget, request)
         request.report("summing counts")
-        sums = l1_sum(counts, cap.rows)
+        sums = counts.sum(CappedRows(cap.rows))
         request.report("adding noise")
         mu = spending.remaining_mu(counts.items)
-        noisy, event = spending.gaussian("counts by item", sums, bound=UNIT, mu=mu, non_negative=True)
+        noisy, event = spending.gaussian(
+            "counts by item", sums.values, bound=sums.bound.l2, mu=mu, non_negative=sums.bound.non_negative
+        )
         return _estimate(noisy, event, request, cap)
 
 
@@ -113,9 +117,11 @@ class SampleOne(Discovering):
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
         spending, cap = _pure_finish(counts, budget, request)
         request.report("summing sampled rows")
-        sums = sampled_sum(counts, spending.salt(), cap.rows)
+        sums = counts.sum(SampledRow(cap.rows, spending.salt()))
         request.report("adding noise")
-        noisy, event = spending.laplace("sampled rows by item", sums, bound=UNIT, epsilon=spending.remaining_epsilon())
+        noisy, event = spending.laplace(
+            "sampled rows by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
+        )
         return _estimate(noisy, event, request, cap)
 
 
@@ -152,7 +158,7 @@ def _look_at_rows(counts: Counts, ready: Ready, request: Request) -> tuple[Looks
     items = looked_for(counts.items, request)
     looks = ready.looks(_reserves(ready.guarantee, request, items))
     request.report("finding the row cap")
-    histogram = rows_histogram(counts, Rows.edges())
+    histogram = counts.sum(UsersByRows(Rows.edges())).values
     return looks, histogram, request.seen_rows or look_at_rows(histogram, looks, items)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Integers
 from ..privacy import Adjacency, PureFinish, Rounds
-from ..tables import Norm
+from ..tables import BoundedSum, Norm
 from .shrink import NoiseShape
 
 __all__ = ["Allowance", "Budget"]
@@ -60,13 +60,13 @@ class Budget(Allowance):
     def of(cls, allowance: Allowance, phase: Rounds | PureFinish) -> Budget:
         return cls(allowance.adjacency, allowance.shape, allowance.total, phase)
 
-    def noisy(
-        self, purpose: str, sums: Integers | Sequence[int], bound: int, share: float, *, non_negative: bool
-    ) -> Integers:
+    def noisy(self, purpose: str, sums: BoundedSum[Integers | Sequence[int]], share: float) -> Integers:
         """The sums with noise for `share`; `left` falls by it."""
         self.left -= share
+        bound = sums.bound
         if isinstance(self.phase, Rounds):
             mu = self.total * math.sqrt(share)
-            return self.phase.gaussian(purpose, sums, bound=bound, mu=mu, non_negative=non_negative)[0]
-        values = np.array([min(max(v, -(2**62)), 2**62) for v in sums], dtype=np.int64)
-        return self.phase.laplace(purpose, values, bound=bound, epsilon=self.total * share)[0]
+            one_sided = bound.non_negative
+            return self.phase.gaussian(purpose, sums.values, bound=bound.l2, mu=mu, non_negative=one_sided)[0]
+        values = np.array([min(max(v, -(2**62)), 2**62) for v in sums.values], dtype=np.int64)
+        return self.phase.laplace(purpose, values, bound=bound.l1, epsilon=self.total * share)[0]

@@ -36,7 +36,7 @@ from ..privacy import (
     remaining_mu,
 )
 from ..privacy.threshold import LEAST_DELTA, lone_threshold
-from ..tables import GAIN, UNIT, ItemSets, Rows, item_sets, largest_part
+from ..tables import GAIN, SETS_BOUND, UNIT, ItemSets, Rows, WeightedSets, item_sets, largest_part
 
 __all__ = [
     "DEFAULT_SHARE",
@@ -155,7 +155,7 @@ def discover(rows: Rows, search: Search, plan: DiscoveryPlan, most_items: int = 
     """The items that enough users have, in the order of their values.
 
     Guarantee: the events of ROUNDS Gaussian rounds with mu_t^2 = mu^2 / ROUNDS on vectors of l2 norm at most UNIT a
-    user (`ItemSets.sum`), and of one threshold, whose chance is divided between the rounds. What is returned, and which
+    user (`WeightedSets`), and of one threshold, whose chance is divided between the rounds. What is returned, and which
     items get which gain, is made of noisy values. Noise is drawn only for items that somebody has; that this shows
     nothing is what the threshold pays for (docs/proofs/discovery.md, Theorem 1). `rows` comes from `tally_rows`.
     """
@@ -164,7 +164,11 @@ def discover(rows: Rows, search: Search, plan: DiscoveryPlan, most_items: int = 
 
 
 def search_sets(
-    sets: ItemSets, search: Search, plan: DiscoveryPlan, thresholds: Sequence[int]
+    sets: ItemSets,
+    search: Search,
+    plan: DiscoveryPlan,
+    thresholds: Sequence[int],
+    statistic: type[WeightedSets] = WeightedSets,
 ) -> tuple[list[Any], Found]:
     """The rounds of `discover` over users' sets of items, which are dropped; `thresholds`: one after each round."""
     rounds, sigma = search.rounds(), round_sigma(search, plan)
@@ -173,7 +177,7 @@ def search_sets(
     evidence = np.zeros(sets.items, dtype=np.int64)
     for number, threshold in enumerate(thresholds, start=1):
         labels = partial(sets.named, alive)  # items are numbered in the order of their values, and named in it
-        evidence = _added(evidence, _noisy(rounds, plan, number, _sums(sets, alive, gains), labels))
+        evidence = _added(evidence, _noisy(rounds, plan, number, _sums(sets, alive, gains, statistic), labels))
         passed = evidence > threshold
         found.append(alive[passed])
         if number < ROUNDS:
@@ -230,9 +234,9 @@ def _noisy(
     noisy, _ = rounds.gaussian(
         f"items, round {number}",
         sums,
-        bound=UNIT,
+        bound=SETS_BOUND.l2,
         mu=_mu(plan),
-        non_negative=True,
+        non_negative=SETS_BOUND.non_negative,
         dimension=MOST_COORDINATES,
         labels=labels,
     )
@@ -243,10 +247,10 @@ def _mu(plan: DiscoveryPlan) -> float:
     return plan.mu / math.sqrt(ROUNDS)
 
 
-def _sums(sets: ItemSets, alive: Integers, gains: Integers) -> Integers:
+def _sums(sets: ItemSets, alive: Integers, gains: Integers, statistic: type[WeightedSets]) -> Integers:
     everywhere = np.zeros(sets.items, dtype=np.int64)
     everywhere[alive] = gains
-    return sets.sum(everywhere)[alive]
+    return sets.sum(statistic(everywhere)).values[alive]
 
 
 def _added(evidence: Integers, noisy: Integers) -> Integers:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..privacy import Looks, PureFinish, Search
 from ..privacy.threshold import lone_laplace_threshold
-from ..tables import UNIT, Counts, Holdings, Rows, held_items, l1_sum
+from ..tables import UNIT, CappedRows, Counts, RootOfItems, Rows, UserTotals, held_items
 from .discovery import LOOKS, MOST_COORDINATES
 from .estimate import CONFIDENCE, Divisor, Estimate, combine, spread_bias
 from .looks import Rows as RowsSeen
@@ -97,25 +97,18 @@ class Few:
         return list(self.sums)
 
 
-def look_at_sizes(held: Holdings, spending: Looks) -> Look | None:
+def look_at_sizes(held: UserTotals, spending: Looks) -> Look | None:
     """How many users there are, and the mean over them of sqrt(d_u), d_u their number of items, at most FURTHEST; None
     if too few are seen. A second look is taken where the first shows too little.
 
-    A user adds x(d_u) = floor((sqrt(d_u) - 1)/3 UNIT) to one number and UNIT - x(d_u) to another. Guarantee: two
-    non-negative integers that sum to UNIT for each user, in each look.
+    Guarantee: Laplace noise on `RootOfItems`, two non-negative integers that sum to UNIT for each user, in each look.
     """
-    sizes = range(1, FURTHEST + 1)
-    bins = held.by_size(sizes).tolist()
+    sums = held.sum(RootOfItems(FURTHEST))
     furthest = math.sqrt(FURTHEST) - 1
-    parts = [min(UNIT, int((math.sqrt(size) - 1) / furthest * UNIT)) for size in sizes]
-    exact = [
-        sum(n * part for n, part in zip(bins, each, strict=True)) for each in (parts, [UNIT - part for part in parts])
-    ]
-    sums = np.array([min(total, 2**62) for total in exact], dtype=np.int64)  # a cap moves nothing further apart
     seen, deviation = np.zeros(2), math.inf  # what was seen, and the deviation of its sum
     for purpose, share in LOOKS.items():
         epsilon = share * spending.guarantee.epsilon
-        noisy, event = spending.laplace(purpose, sums, bound=UNIT, epsilon=epsilon)
+        noisy, event = spending.laplace(purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
         seen, deviation = agreed(seen, deviation, noisy / UNIT, 2 * event.scale / UNIT)
         if seen.sum() > ENOUGH * deviation:
             break
@@ -162,8 +155,8 @@ def find_few(rows: Rows, search: Search, look: Look, weights: RowWeights | None)
     places, sums = held.sum(_row_cap(weights))
     noisy, event = spending.laplace(
         "users by item",
-        sums,
-        bound=UNIT,
+        sums.values,
+        bound=sums.bound.l1,
         epsilon=epsilon,
         dimension=MOST_COORDINATES,
         labels=lambda: list(held.named(places)),
@@ -180,14 +173,15 @@ def find_few(rows: Rows, search: Search, look: Look, weights: RowWeights | None)
 def estimate_few(few: Few, items: Sequence[Any], counts: Counts, spending: PureFinish) -> Estimate:
     """The distribution over `items`, which were found, and what follows them in the domain, which is measured now.
 
-    Guarantee: Laplace noise, with all of epsilon that is left, on entries of `l1_sum`, of l1 norm at most UNIT a user.
-    Everything else is made of noisy values.
+    Guarantee: Laplace noise, with all of epsilon that is left, on entries of `CappedRows`, of l1 norm at most UNIT a
+    user. Everything else is made of noisy values.
 
     An item that passed by less than its noise may owe that to the noise, and nothing says how much of it is real: its
     interval begins at 0.
     """
-    rest = l1_sum(counts, _row_cap(few.weights))[len(items) :]
-    others, event = spending.laplace("other items", rest, bound=UNIT, epsilon=spending.remaining_epsilon())
+    counted = counts.sum(CappedRows(_row_cap(few.weights)))
+    rest = counted.values[len(items) :]
+    others, event = spending.laplace("other items", rest, bound=counted.bound.l1, epsilon=spending.remaining_epsilon())
     listed = np.array([few.sums[item] for item in items], dtype=np.float64)
     sums = np.concatenate([listed, others.astype(np.float64)])
     scales = np.concatenate([np.full(len(items), few.scale), np.full(len(rest), event.scale)])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..privacy import Found, Opening, PureFinish, Search
-from ..tables import Holdings, Rows, holdings
+from ..tables import Rows, UsersByRows, UserTotals, user_totals
 from .discovery import DiscoveryPlan, discover, open_search, users_needed
 from .few import Few, Look, RowWeights, few_needed, find_few, look_at_sizes, weigh_rows
 from .looks import FOUND, look_at_rows
@@ -59,8 +59,9 @@ def find_items(
     search = open_search(opening, plan, mechanism.reserves(opening.guarantee, request, FOUND))
     seen_rows = None
     if plan.looks and whole and (request.weight == "users" or request.max_rows_per_user in (None, 1)):
-        held = holdings(rows)
-        seen_rows = look_at_rows(held.by_rows(RowsSeen.edges()), search, FOUND) if request.buys_rows else None
+        held = user_totals(rows)
+        if request.buys_rows:
+            seen_rows = look_at_rows(held.sum(UsersByRows(RowsSeen.edges())).values, search, FOUND)
         weights = None if seen_rows is None else weigh_rows(seen_rows)
         look = _look_for_few(held, search, plan, weights)
         held.drop()
@@ -69,7 +70,7 @@ def find_items(
     return FoundByRounds(*discover(rows, search, plan), seen_rows)
 
 
-def _look_for_few(held: Holdings, search: Search, plan: DiscoveryPlan, weights: RowWeights | None) -> Look | None:
+def _look_for_few(held: UserTotals, search: Search, plan: DiscoveryPlan, weights: RowWeights | None) -> Look | None:
     """The look, if by it one histogram is predicted to find more, and may be used at all.
 
     An item needs T_1 users with one item each in a histogram, and T_2 in rounds. Users with d items give it 1/d in the

@@ -15,7 +15,7 @@ from ..arrays import Floats
 from ..errors import InvalidArgument
 from ..privacy import Adjacency, PureStart
 from ..privacy.accounting import gaussian_mu
-from ..tables import ROW_LIMIT, Counts, rows_histogram, tally
+from ..tables import ROW_LIMIT, Counts, Tally, UsersByRows
 from .histograms import visible
 from .regimes import Constants, Learned, learn
 from .selection import changed_symbols
@@ -119,7 +119,7 @@ def learn_variable(
     else:
         beta = (0.1 if alpha is None else min(max(alpha, 1e-6), 1.0)) / (40 * k)
         found = rows_median(counts, spending, epsilon=epsilon / 2, beta=beta)
-    tallies = tally(counts, found.rows, spending.salt())
+    tallies = counts.sum(Tally(found.rows, spending.salt()))
     learned = learn(
         tallies, spending.finish(), users=found.users, alpha=alpha, constants=constants, variable=True, checked=checked
     )
@@ -160,8 +160,8 @@ def _noisy_tails(
     counts: Counts, spending: PureStart, edges: list[int], epsilon: float, *, real: bool = False
 ) -> tuple[Floats, float]:
     """Noisy numbers of users in bin j or above, and eta. `real`: of the bins that stand out of the noise only."""
-    histogram = rows_histogram(counts, edges) * HISTOGRAM_UNIT
-    noisy, event = spending.laplace("users by rows", histogram, bound=HISTOGRAM_UNIT, epsilon=epsilon)
+    histogram = counts.sum(UsersByRows(edges)) * HISTOGRAM_UNIT
+    noisy, event = spending.laplace("users by rows", histogram.values, bound=histogram.bound.l1, epsilon=epsilon)
     eta = event.scale / HISTOGRAM_UNIT
     bins = noisy / HISTOGRAM_UNIT
     if real:
@@ -172,8 +172,8 @@ def _noisy_tails(
 def _noisy_users(counts: Counts, spending: PureStart, rows: int, epsilon: float) -> int:
     """s-hat: users with at least `rows` rows, with Laplace noise. One user moves the count by 1."""
     edges = [rows - 1, ROW_LIMIT] if rows > 1 else [ROW_LIMIT]
-    takers = rows_histogram(counts, edges)[-1:] * HISTOGRAM_UNIT
-    noisy, _ = spending.laplace("users with enough rows", takers, bound=HISTOGRAM_UNIT, epsilon=epsilon)
+    takers = counts.sum(UsersByRows(edges)) * HISTOGRAM_UNIT
+    noisy, _ = spending.laplace("users with enough rows", takers.values[-1:], bound=takers.bound.l1, epsilon=epsilon)
     return max(1, round(float(noisy[0]) / HISTOGRAM_UNIT))
 
 

@@ -1,28 +1,43 @@
-"""Private tables: sources, the domain, counts and bounded integer sums. The only package that knows Ibis."""
+"""Private tables: sources, the domain, counts and statistics of users. The only package that knows Ibis."""
 
 from __future__ import annotations
 
 from .counts import ROW_LIMIT, Counts, count_rows, known_counts, listed_rows, tally_rows
 from .databases import Database, as_database, is_address
-from .distances import (
+from .domain import Domain, Item, combined, read_domain, read_joint_domain
+from .kinds import Value
+from .rows import Rows, open_rows
+from .sources import Placed
+from .statistics import (
+    GAIN,
     MAX_BITS,
     MAX_MASS_SCALE,
     MAX_RADIUS,
     MAX_STRETCH,
+    SETS_BOUND,
+    SPREAD,
+    UNIT,
+    BoundedSum,
+    CappedRows,
     Centre,
-    CentredSum,
+    Concentration,
     Distances,
+    HeldItems,
+    ItemSets,
     Norm,
+    RootOfItems,
+    SampledRow,
+    Tallies,
+    Tally,
+    UsersByRows,
+    UserTotals,
+    WeightedSets,
     distances,
+    held_items,
+    item_sets,
+    largest_part,
+    user_totals,
 )
-from .domain import Domain, Item, combined, read_domain, read_joint_domain
-from .holdings import HeldItems, Holdings, held_items, holdings
-from .kinds import Value
-from .rows import Rows, open_rows
-from .sets import GAIN, SPREAD, ItemSets, item_sets, largest_part
-from .sources import Placed
-from .sums import UNIT, concentration_sum, l1_sum, rows_histogram, sampled_sum
-from .tallies import Tallies, tally
 
 __all__ = [
     "GAIN",
@@ -31,41 +46,44 @@ __all__ = [
     "MAX_RADIUS",
     "MAX_STRETCH",
     "ROW_LIMIT",
+    "SETS_BOUND",
     "SPREAD",
     "UNIT",
+    "BoundedSum",
+    "CappedRows",
     "Centre",
-    "CentredSum",
+    "Concentration",
     "Counts",
     "Database",
     "Distances",
     "Domain",
     "HeldItems",
-    "Holdings",
     "Item",
     "ItemSets",
     "Norm",
     "Placed",
+    "RootOfItems",
     "Rows",
+    "SampledRow",
     "Tallies",
+    "Tally",
+    "UserTotals",
+    "UsersByRows",
     "Value",
+    "WeightedSets",
     "as_database",
     "combined",
-    "concentration_sum",
     "count_rows",
     "distances",
     "held_items",
-    "holdings",
     "is_address",
     "item_sets",
     "known_counts",
-    "l1_sum",
     "largest_part",
     "listed_rows",
     "open_rows",
     "read_domain",
     "read_joint_domain",
-    "rows_histogram",
-    "sampled_sum",
-    "tally",
     "tally_rows",
+    "user_totals",
 ]

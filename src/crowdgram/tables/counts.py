@@ -12,9 +12,9 @@ integers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import ibis
 import pyarrow as pa
@@ -27,12 +27,15 @@ from .rows import COUNT_LIMIT, Rows
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from .statistics.base import Result, Statistic
+
 __all__ = [
     "ROW_LIMIT",
     "Counts",
     "count_rows",
     "known_counts",
     "limited_counts",
+    "limited_user",
     "listed_rows",
     "summed_counts",
     "tally_rows",
@@ -53,6 +56,10 @@ class Counts:
     cells: ir.Table
     users: ir.Table
     items: int
+
+    def sum(self, statistic: Statistic[Counts, Result]) -> Result:
+        """The only way from private counts to numbers: a sum over users, with the bound on what each of them adds."""
+        return statistic.sum(self)
 
 
 def listed_rows(rows: Rows, listed: Domain, keys: Sequence[str]) -> Rows:
@@ -116,6 +123,12 @@ def limited_counts(engine: Engine, cells: ir.Table, items: int) -> Counts:
     for table in (heavy, *used):
         engine.drop(table)
     return Counts(engine, cells, users, items)
+
+
+def limited_user(counts: Mapping[Any, int]) -> dict[Any, int]:
+    """`limited_counts` of one user, in plain Python: N(u), for a positive number of rows of each item."""
+    divisor = -(-sum(counts.values()) // ROW_LIMIT)
+    return {item: n // divisor for item, n in counts.items() if n // divisor}
 
 
 def summed_counts(engine: Engine, cells: ir.Table, items: int) -> Counts:

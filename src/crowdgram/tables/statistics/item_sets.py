@@ -13,28 +13,39 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import InvalidArgument
-from .engine import Engine
-from .kinds import convert
-from .rows import Rows
-from .sums import UNIT, digest
+from ...arrays import Integers
+from ...errors import InvalidArgument
+from ..engine import Engine
+from ..kinds import convert
+from ..rows import Rows
+from .base import UNIT, Bound, BoundedSum, OneUser, Result, Statistic, Vector, digest, digest_of, fetch_totals
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 
-__all__ = ["GAIN", "SPREAD", "ItemSets", "item_sets", "largest_part", "number_items", "placed_items"]
-
-Integers = npt.NDArray[np.int64]
+__all__ = [
+    "GAIN",
+    "SETS_BOUND",
+    "SPREAD",
+    "ItemSets",
+    "WeightedSets",
+    "item_set_of",
+    "item_sets",
+    "largest_part",
+    "number_items",
+    "placed_items",
+]
 
 GAIN = 2**8
 """The largest gain; gains are whole numbers from 0."""
 
 SPREAD = 4
 """No item gets more than SPREAD times what it would get if the user's items shared alike."""
+
+SETS_BOUND = Bound(UNIT, "l2")
 
 _UP = 1.0 + 2.0**-50
 
@@ -56,37 +67,8 @@ class ItemSets:
     most: int
     types: tuple[dt.DataType, ...]
 
-    def sum(self, gains: Integers) -> Integers:
-        """For each item the sum over users of v_i(u) = min(W_u G_i, floor(min(1, SPREAD / sqrt(d_u)) UNIT)).
-
-        where: G are `gains`, from noisy values only, d_u is the size of u's set and W_u = floor(UNIT / sqrt(sum of
-        G_i^2 over u's set)).
-
-        Sensitivity: ||v(u)||_2 <= UNIT exactly, entries non-negative: UNIT in l2 when a user is added or removed, and
-        sqrt(2) UNIT when one is replaced. No entry exceeds `largest_part(d_u)`. Proof: docs/proofs/discovery.md.
-        """
-        if gains.shape != (self.items,) or np.any(gains < 0) or np.any(gains > GAIN):
-            raise InvalidArgument(f"gains need an entry from 0 to {GAIN} for each item.")
-        totals = np.zeros(self.items, dtype=np.int64)
-        active = np.flatnonzero(gains)
-        if not len(active):
-            return totals
-        table = self.engine.upload(pa.table({"idx": active, "gain": gains[active]}), "placing gains")
-        held = self.members.inner_join(table, "idx").select("user", "idx", "gain")
-        squares = held.group_by("user").agg(squares=(held.gain * held.gain).sum().cast("int64"))
-        owners = squares.inner_join(self.users, "user")
-        weight = (float(UNIT) / (owners.squares.cast("float64").sqrt() * _UP)).floor()
-        top = ibis.least(
-            ibis.literal(float(UNIT), "float64"), float(SPREAD * UNIT) / (owners.size.cast("float64").sqrt() * _UP)
-        ).floor()
-        weighted = owners.select("user", weight=weight.cast("int64"), top=top.cast("int64"))
-        joined = held.inner_join(weighted, "user")
-        part = ibis.least(joined.weight * joined.gain, joined.top)
-        grouped = joined.select("idx", part=part).group_by("idx").agg(total=ibis._.part.sum().cast("int64"))
-        found = self.engine.fetch(grouped, "summing sets of items")
-        self.engine.drop(table)
-        totals[found.column("idx").to_numpy()] = found.column("total").to_numpy()
-        return totals
+    def sum(self, statistic: Statistic[ItemSets, Result]) -> Result:
+        return statistic.sum(self)
 
     def named(self, places: Integers) -> list[Any]:
         """The items at these places, which noise and a threshold have chosen; tuples if there are several columns.
@@ -99,6 +81,63 @@ class ItemSets:
         """Free the engine's tables."""
         for table in (self.members, self.users, self.places):
             self.engine.drop(table)
+
+
+@dataclass(frozen=True)
+class WeightedSets(Statistic[ItemSets, BoundedSum[Integers]]):
+    """For each item the sum over users of v_i(u) = min(W_u G_i, floor(min(1, SPREAD / sqrt(d_u)) UNIT)).
+
+    where: G are `gains`, one for each item, from noisy values only, d_u is the size of u's set and W_u = floor(UNIT /
+    sqrt(sum of G_i^2 over u's set)).
+
+    Bound: ||v(u)||_2 <= UNIT exactly, entries non-negative. No entry exceeds `largest_part(d_u)`. Proof:
+    docs/proofs/discovery.md.
+    """
+
+    gains: Integers
+
+    def __post_init__(self) -> None:
+        if np.any(self.gains < 0) or np.any(self.gains > GAIN):
+            raise InvalidArgument(f"gains need to be from 0 to {GAIN}.")
+
+    @property
+    def bound(self) -> Bound:
+        return SETS_BOUND
+
+    def sum(self, view: ItemSets) -> BoundedSum[Integers]:
+        return BoundedSum(self.totals(view), self.bound)
+
+    def totals(self, view: ItemSets) -> Integers:
+        """One number for each item that is in a set."""
+        if self.gains.shape != (view.items,):
+            raise InvalidArgument("gains need an entry for each item.")
+        active = np.flatnonzero(self.gains)
+        if not len(active):
+            return np.zeros(view.items, dtype=np.int64)
+        table = view.engine.upload(pa.table({"idx": active, "gain": self.gains[active]}), "placing gains")
+        held = view.members.inner_join(table, "idx").select("user", "idx", "gain")
+        squares = held.group_by("user").agg(squares=(held.gain * held.gain).sum().cast("int64"))
+        owners = squares.inner_join(view.users, "user")
+        weight = (float(UNIT) / (owners.squares.cast("float64").sqrt() * _UP)).floor()
+        top = ibis.least(
+            ibis.literal(float(UNIT), "float64"), float(SPREAD * UNIT) / (owners.size.cast("float64").sqrt() * _UP)
+        ).floor()
+        weighted = owners.select("user", weight=weight.cast("int64"), top=top.cast("int64"))
+        joined = held.inner_join(weighted, "user")
+        part = ibis.least(joined.weight * joined.gain, joined.top)
+        grouped = joined.select("idx", part=part).group_by("idx").agg(total=ibis._.part.sum())
+        totals = fetch_totals(view.engine, grouped, view.items, "summing sets of items")
+        view.engine.drop(table)
+        return totals
+
+    def of_user(self, user: OneUser) -> Vector:
+        gains = {item: int(self.gains[item]) for item in user.counts}
+        squares = sum(gain * gain for gain in gains.values())
+        if not squares:
+            return {}
+        weight = math.floor(float(UNIT) / (math.sqrt(float(squares)) * _UP))
+        top = math.floor(min(float(UNIT), float(SPREAD * UNIT) / (math.sqrt(float(len(gains))) * _UP)))
+        return {item: min(weight * gain, top) for item, gain in gains.items()}
 
 
 def placed_items(
@@ -129,7 +168,7 @@ def number_items(engine: Engine, table: ir.Table, keys: Sequence[str]) -> tuple[
 
 
 def largest_part(size: int) -> int:
-    """A bound on every entry that a user with `size` items adds in `ItemSets.sum`: min(1, SPREAD / sqrt(size)) UNIT."""
+    """A bound on every entry that a user with `size` items adds in `WeightedSets`: min(1, SPREAD / sqrt(size)) UNIT."""
     return min(UNIT, math.isqrt((SPREAD * UNIT) ** 2 // size) + 1)
 
 
@@ -156,3 +195,12 @@ def item_sets(rows: Rows, salt: str, most: int) -> ItemSets:
     engine.drop(sizes)
     engine.drop(chosen)
     return ItemSets(engine, keys, members, users, places, items, most, rows.item_types)
+
+
+def item_set_of(user: OneUser, salt: str, most: int) -> OneUser:
+    """`item_sets` of one user, in plain Python: items are values, or tuples of them if there are several columns."""
+
+    def order(item: Any) -> tuple[str, Any]:
+        return digest_of(salt, user.name, *(item if isinstance(item, tuple) else (item,))), item
+
+    return OneUser(user.name, dict.fromkeys(sorted(user.counts, key=order)[:most], 1))

@@ -8,22 +8,22 @@ Proof: docs/proofs/bounded-sums.md.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import ibis
 import numpy as np
-import numpy.typing as npt
 
-from .counts import ROW_LIMIT, Counts
-from .sums import check_row_cap, rows_histogram
+from ...arrays import Integers
+from ..counts import ROW_LIMIT, Counts
+from .base import Bound, OneUser, Statistic, Vector, check_row_cap, digest, digest_of
+from .histograms import UsersByRows
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Tallies", "tally"]
-
-Integers = npt.NDArray[np.int64]
+__all__ = ["Tallies", "Tally"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,14 @@ class Tallies:
         exact[:, 1:] = np.cumsum(exact[:, :0:-1], axis=1)[:, ::-1]
         return exact
 
+    @property
+    def bound(self) -> Bound:
+        return _bound(self.rows)
+
+    def vector(self) -> Vector:
+        places = zip(self.idx.tolist(), self.times.tolist(), strict=True)
+        return dict(zip(places, self.users.tolist(), strict=True))
+
     def seen(self) -> Integers:
         """sum_u 1{N_i(u) > 0} for each item."""
         totals = np.zeros(self.items, dtype=np.int64)
@@ -62,26 +70,50 @@ class Tallies:
         return totals
 
 
-def tally(counts: Counts, rows: int, salt: str) -> Tallies:
+@dataclass(frozen=True)
+class Tally(Statistic[Counts, Tallies]):
     """Tally users by how often they have each item, over `rows` rows of each user with at least so many.
 
     The rows of a user are put in the order of md5(salt:user:idx:j), j = 0..N_idx(u)-1 numbering the copies of an
     item, and the first `rows` are taken: a function of u's own rows and of a salt drawn without looking at the
-    table. Over the hash, every subset of `rows` rows is as likely.
+    table. Over the hash, every subset of `rows` rows is as likely. Coordinates are pairs of an item and a number of
+    times.
+
+    Bound: at most `rows` entries, of 1.
     """
-    check_row_cap(rows)
-    drawn = _drawn(counts, rows, salt)
-    grouped = drawn.group_by("idx", "n").agg(users=drawn.count())
-    stage = "tallying users by item"
-    found = counts.engine.fetch(grouped.select("idx", "n", users=grouped.users.cast("int64")), stage)
-    idx, times, users = (found.column(name).to_numpy().astype(np.int64) for name in ("idx", "n", "users"))
-    order = np.lexsort((times, idx))
-    takers = int(rows_histogram(counts, [rows - 1, ROW_LIMIT])[1]) if rows > 1 else _users(counts)
-    return Tallies(counts.items, rows, takers, idx[order], times[order], users[order])
+
+    rows: int
+    salt: str
+
+    def __post_init__(self) -> None:
+        check_row_cap(self.rows)
+
+    @property
+    def bound(self) -> Bound:
+        return _bound(self.rows)
+
+    def sum(self, view: Counts) -> Tallies:
+        drawn = _drawn(view, self.rows, self.salt)
+        grouped = drawn.group_by("idx", "n").agg(users=drawn.count().cast("int64"))
+        found = view.engine.fetch(grouped, "tallying users by item")
+        idx, times, users = (found.column(name).to_numpy().astype(np.int64) for name in ("idx", "n", "users"))
+        order = np.lexsort((times, idx))
+        edges = [self.rows - 1, ROW_LIMIT] if self.rows > 1 else [ROW_LIMIT]
+        takers = int(view.sum(UsersByRows(edges)).values[-1])
+        return Tallies(view.items, self.rows, takers, idx[order], times[order], users[order])
+
+    def of_user(self, user: OneUser) -> Vector:
+        if user.rows < self.rows:
+            return {}
+        if user.rows == self.rows:  # all of them are taken, whatever the order
+            return dict.fromkeys(user.counts.items(), 1)
+        copies = [(item, copy) for item, n in user.counts.items() for copy in range(n)]
+        copies.sort(key=lambda one: (digest_of(self.salt, user.name, *one), *one))
+        return dict.fromkeys(Counter(item for item, _ in copies[: self.rows]).items(), 1)
 
 
-def _users(counts: Counts) -> int:
-    return int(rows_histogram(counts, [ROW_LIMIT])[0])
+def _bound(rows: int) -> Bound:
+    return Bound(rows, entries=rows)
 
 
 def _drawn(counts: Counts, rows: int, salt: str) -> ir.Table:
@@ -92,14 +124,9 @@ def _drawn(counts: Counts, rows: int, salt: str) -> ir.Table:
     more = counts.users.filter(counts.users.rows > rows).select("user")
     cells = counts.cells.semi_join(more, "user")
     copies = cells.select("user", "idx", copy=ibis.range(0, cells.n).unnest())
-    key = _text(salt) + copies.user.cast("string") + _text("") + copies.idx.cast("string") + _text("")
-    hashed = copies.select("user", "idx", "copy", key=(key + copies.copy.cast("string")).hexdigest("md5"))
+    hashed = copies.select("user", "idx", "copy", key=digest(salt, copies.user, copies.idx, copies.copy))
     place = ibis.row_number().over(group_by=hashed.user, order_by=[hashed.key, hashed.idx, hashed.copy])
     placed = hashed.select("user", "idx", place=place)
     kept = placed.filter(placed.place < rows)
     part = kept.group_by("user", "idx").agg(n=kept.count().cast("int64"))
     return whole.union(part.select("user", "idx", "n")).select("idx", "n")
-
-
-def _text(before_colon: str) -> Any:
-    return ibis.literal(f"{before_colon}:")

@@ -1,60 +1,97 @@
-"""What users hold, before any item is listed: how many items and rows each has, and counts over all items that occur.
+"""How many items and rows users have, before any item is listed, and counts of a few items of each.
 
-For tables without a public domain whose users have few items each. As in `sets`, the items that occur are private.
+For tables without a public domain whose users have few items each. As in `item_sets`, the items that occur are private.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import ibis
 import numpy as np
-import numpy.typing as npt
 
-from .counts import ROW_LIMIT, Counts, limited_counts, summed_counts
-from .engine import Engine
-from .rows import Rows
-from .sets import number_items, placed_items
-from .sums import hashed, l1_sum, user_histogram
+from ...arrays import Integers
+from ...errors import InvalidArgument
+from .. import counts as counting
+from ..counts import ROW_LIMIT, Counts, limited_counts, summed_counts
+from ..engine import Engine
+from ..rows import Rows
+from .base import UNIT, Bound, BoundedSum, OneUser, Result, Statistic, Vector, hash_of, hashed
+from .capped import CappedRows
+from .histograms import user_histogram
+from .item_sets import number_items, placed_items
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 
-__all__ = ["HeldItems", "Holdings", "held_items", "holdings"]
-
-Integers = npt.NDArray[np.int64]
+__all__ = ["HeldItems", "RootOfItems", "UserTotals", "held_items", "held_items_of", "user_totals", "user_totals_of"]
 
 
 @dataclass(frozen=True)
-class Holdings:
+class UserTotals:
     """Every user's number of distinct items and of rows, (user, size, rows), in the engine. Private."""
 
     engine: Engine
     users: ir.Table
 
-    def by_size(self, edges: Sequence[int]) -> Integers:
-        """How many users have so many items, as `rows_histogram`: one entry of 1 for each user."""
-        return user_histogram(self.engine, self.users, self.users["size"], edges)
-
-    def by_rows(self, edges: Sequence[int]) -> Integers:
-        """How many users have so many rows; edges up to ROW_LIMIT. One entry of 1 for each user."""
-        return user_histogram(self.engine, self.users, self.users.rows, edges)
+    def sum(self, statistic: Statistic[UserTotals, Result]) -> Result:
+        return statistic.sum(self)
 
     def drop(self) -> None:
         """Free the engine's table."""
         self.engine.drop(self.users)
 
 
-def holdings(rows: Rows) -> Holdings:
+def user_totals(rows: Rows) -> UserTotals:
     """How much each user has. `rows` has one row for each user and item (see `tally_rows`)."""
     table = rows.table
     # Cut, so that no sum leaves 64 bits; a user with so many rows is in the last bin either way.
     n = ibis.least(table.n, ibis.literal(ROW_LIMIT, "int64"))
     users = table.group_by("user").agg(size=table.count(), rows=n.sum())
-    return Holdings(rows.engine, rows.engine.keep(users, "counting items by user"))
+    return UserTotals(rows.engine, rows.engine.keep(users, "counting items by user"))
+
+
+def user_totals_of(user: OneUser) -> OneUser:
+    """`user_totals` of one user, in plain Python."""
+    return OneUser(user.name, {item: min(n, ROW_LIMIT) for item, n in user.counts.items()})
+
+
+@dataclass(frozen=True)
+class RootOfItems(Statistic[UserTotals, BoundedSum[Integers]]):
+    """The square root of users' numbers of items, in two numbers: user u adds (x, UNIT - x), with x = floor((sqrt(d) -
+    1) / (sqrt(furthest) - 1) UNIT), d the number of u's items, at most `furthest`.
+
+    Bound: two non-negative integers that sum to UNIT. (From 2^32 users on, sums are capped at 2^62, which moves no two
+    of them further apart.)
+    """
+
+    furthest: int
+
+    def __post_init__(self) -> None:
+        if self.furthest < 2:
+            raise InvalidArgument(f"furthest={self.furthest} needs to be at least 2.")
+
+    @property
+    def bound(self) -> Bound:
+        return Bound(UNIT)
+
+    def sum(self, view: UserTotals) -> BoundedSum[Integers]:
+        sizes = range(1, self.furthest + 1)
+        bins = user_histogram(view.engine, view.users, view.users["size"], sizes).tolist()
+        parts = [self._part(size) for size in sizes]
+        one = sum(n * part for n, part in zip(bins, parts, strict=True))
+        exact = (one, sum(bins) * UNIT - one)
+        return BoundedSum(np.array([min(total, 2**62) for total in exact], dtype=np.int64), self.bound)
+
+    def of_user(self, user: OneUser) -> Vector:
+        part = self._part(min(len(user.counts), self.furthest))
+        return {0: part, 1: UNIT - part}
+
+    def _part(self, size: int) -> int:
+        return min(UNIT, int((math.sqrt(size) - 1) / (math.sqrt(self.furthest) - 1) * UNIT))
 
 
 @dataclass(frozen=True)
@@ -70,17 +107,15 @@ class HeldItems:
     types: tuple[dt.DataType, ...]
     most: int
 
-    def sum(self, row_cap: int) -> tuple[Integers, Integers]:
-        """The places of all items that somebody holds, and for each the sum over users of floor(UNIT / max(m'_u,
-        row_cap)) N'_i(u), with N'(u) as in `held_items` and m'_u its sum.
+    def sum(self, row_cap: int) -> tuple[Integers, BoundedSum[Integers]]:
+        """The places of all items that somebody holds, and `CappedRows` of them, with N'(u) as in `held_items`.
 
-        Sensitivity: as `l1_sum`, UNIT in l1 for each user. A user adds to at most `most` of the sums, so at most as
-        many items are here because of one user. Items of the table that nobody holds are not here: a user may have
-        any number of them.
+        Bound: that of `CappedRows`. A user adds to at most `most` of the sums, so at most as many items are here
+        because of one user. Items of the table that nobody holds are not here: a user may have any number of them.
         """
-        totals = l1_sum(self.counts, row_cap)
-        places = np.flatnonzero(totals)  # a row of an item that is held weighs at least UNIT / ROW_LIMIT
-        return places, totals[places]
+        sums = self.counts.sum(CappedRows(row_cap))
+        places = np.flatnonzero(sums.values)  # a row of an item that is held weighs at least UNIT / ROW_LIMIT
+        return places, BoundedSum(sums.values[places], replace(sums.bound, entries=self.most))
 
     def named(self, places: Integers) -> dict[Any, int]:
         """The items at these places, which noise and a threshold have chosen, with their places; in the order of
@@ -118,6 +153,21 @@ def held_items(rows: Rows, salt: str, most: int) -> HeldItems:
     for table in (whole.cells, whole.users):
         engine.drop(table)
     return HeldItems(limited, places, keys, rows.item_types, most)
+
+
+def held_items_of(user: OneUser, salt: str, most: int) -> OneUser:
+    """`held_items` of one user, in plain Python: N'(u)."""
+    counts = counting.limited_user(user_totals_of(user).counts)
+    if len(counts) <= most:
+        return OneUser(user.name, counts)
+    rows = sum(counts.values())
+    start, up_to, held = hash_of(salt, user.name) % rows, 0, {}
+    for item in sorted(counts):
+        before, up_to = up_to, up_to + counts[item]
+        tickets = (most * up_to + start) // rows - (most * before + start) // rows
+        if tickets:
+            held[item] = tickets * (rows // most)
+    return OneUser(user.name, held)
 
 
 def _tickets(cells: ir.Table, heavy: ir.Table, most: int) -> ir.Table:

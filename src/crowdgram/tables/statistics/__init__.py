@@ -1,0 +1,70 @@
+"""Statistics of users: bounded integer sums, each with its bound, its query, and what one user adds.
+
+From private counts to a number there is one way: `view.sum(statistic)`, with a view of the users in the engine.
+
+    view           statistics
+    Counts         CappedRows, SampledRow, Concentration, UsersByRows, Tally
+    Distances      UsersByDistance, Level
+    UserTotals     UsersByRows, RootOfItems
+    HeldItems      CappedRows, of a few items of each user
+    ItemSets       WeightedSets
+"""
+
+from __future__ import annotations
+
+from .base import UNIT, Bound, BoundedSum, Norm, OneUser, Statistic
+from .capped import CappedRows, Concentration, SampledRow
+from .centred import (
+    MAX_BITS,
+    MAX_MASS_SCALE,
+    MAX_RADIUS,
+    MAX_STRETCH,
+    Centre,
+    Distances,
+    Level,
+    UsersByDistance,
+    distances,
+)
+from .histograms import UsersByRows
+from .item_sets import GAIN, SETS_BOUND, SPREAD, ItemSets, WeightedSets, item_set_of, item_sets, largest_part
+from .tallies import Tallies, Tally
+from .user_totals import HeldItems, RootOfItems, UserTotals, held_items, held_items_of, user_totals, user_totals_of
+
+__all__ = [
+    "GAIN",
+    "MAX_BITS",
+    "MAX_MASS_SCALE",
+    "MAX_RADIUS",
+    "MAX_STRETCH",
+    "SETS_BOUND",
+    "SPREAD",
+    "UNIT",
+    "Bound",
+    "BoundedSum",
+    "CappedRows",
+    "Centre",
+    "Concentration",
+    "Distances",
+    "HeldItems",
+    "ItemSets",
+    "Level",
+    "Norm",
+    "OneUser",
+    "RootOfItems",
+    "SampledRow",
+    "Statistic",
+    "Tallies",
+    "Tally",
+    "UserTotals",
+    "UsersByDistance",
+    "UsersByRows",
+    "WeightedSets",
+    "distances",
+    "held_items",
+    "held_items_of",
+    "item_set_of",
+    "item_sets",
+    "largest_part",
+    "user_totals",
+    "user_totals_of",
+]
