@@ -15,7 +15,7 @@ from ..arrays import Integers
 from ..mechanisms import Gaussian, Laplace, Request, discovery, open_search
 from ..privacy import Adjacency, Guarantee, Spending
 from ..releases.registry import as_mechanism
-from ..tables import UNIT, WeightedSets, Domain, ItemSets, count_rows, item_sets, open_rows, read_domain, tally_rows
+from ..tables import UNIT, Domain, ItemSets, WeightedSets, count_rows, item_sets, open_rows, read_domain, tally_rows
 from .attack import Case
 from .forms import FORMS, GROUPS, KINDS, PLACES, released
 from .twins import Twin

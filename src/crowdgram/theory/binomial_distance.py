@@ -37,6 +37,8 @@ MOST_ROWS = 10**12
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _SMALL = 0.05
+_LEAST = 1e-300
+"""Below, the density of a Beta law overflows while it is computed."""
 
 
 def binomial_distance(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Floats:
@@ -55,7 +57,7 @@ def binomial_distance(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> F
     near = (mass < _SMALL) & (low < high)
     if near.any():
         width = (high - low)[near] / 2
-        at = low[near] + width * (1 + _NODES[:, None])
+        at = np.maximum(low[near] + width * (1 + _NODES[:, None]), _LEAST)
         density = scipy.stats.beta.pdf(at, start[near], rest[near])
         mass[near] = width * (_WEIGHTS @ density)
     distance: Floats = 2 * np.clip(mass, 0.0, 1.0)
