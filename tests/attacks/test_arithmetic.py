@@ -90,7 +90,7 @@ def test_the_order_of_rows_moves_a_float_sum_and_not_ours():
                 (
                     *(tuple(counts.sum(each).values.tolist()) for each in capped(100)),
                     *(tuple(level.values) for level in near.levels([2**38, 2**40], 10, UNIT, 2**20)),
-                    tuple(near.histogram([1e9, 1e12, 1e15], 10).values.tolist()),
+                    tuple(near.histogram([1e9, 1e12, 1e15], 10, UNIT).values.tolist()),
                 )
             )
     assert len(seen) == 1
@@ -190,7 +190,7 @@ def test_a_narrow_level_far_out_keeps_its_width_where_quotients_cancel():
         d = engine.fetch(near.table, "testing")["distance"][0].as_py()
         assert d**2 > square
         assert float(high) / d - float(low) / d >= 25  # the attack: this by itself would exceed the width
-        _, level = near.levels([low, high], 1)
+        _, level = near.levels([low, high], 1, UNIT)
     assert level.values == [24 * 2**20] * 2 + [0]
     assert length(level.values, "l2") <= (high - low) ** 2
 

@@ -501,7 +501,7 @@ def test_nothing_larger_than_the_domain_is_collected(counted, monkeypatch):
     monkeypatch.setattr(counts.engine, "fetch", watched)
     for statistic in (CappedRows(1), SampledRow(2, "s"), UsersByRows(EDGES), Concentration(2)):
         counts.sum(statistic)
-    distances(counts, centre_for(len(domain))).levels([99, 100, 1000], 2)
+    distances(counts, centre_for(len(domain))).levels([99, 100, 1000], 2, UNIT)
     assert len(sizes) == 5  # all levels in one pass
     assert max(sizes) <= max(len(domain), len(EDGES))
 

@@ -384,7 +384,7 @@ def test_clipping_is_tight(user, row_cap, unit_bits, count):
 def test_levels_outside_the_limits_are_refused(bad, named):
     counts = counted({1: {0: 1}})
     with counts.engine, pytest.raises(ValueError, match=named):
-        distances(counts, Centre.origin(ITEMS)).levels(**{"radii": [5], "row_cap": 1, **bad})
+        distances(counts, Centre.origin(ITEMS)).levels(**{"radii": [5], "row_cap": 1, "unit": UNIT, **bad})
 
 
 @pytest.mark.parametrize("bad", [{"bits": 25}, {"stretches": 513}, {"stretches": 0}, {"coordinates": -1}])

@@ -142,7 +142,7 @@ def whole_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
 def _around(counts: Counts, spending: Spending, centre: npt.NDArray[np.float64], *, non_negative: bool) -> Estimate:
     measured = _measured(counts, centre)
     radius = RADII[-1]
-    (sums,) = measured.levels([radius], 1)
+    (sums,) = measured.levels([radius], 1, UNIT)
     measured.drop()
     rounds = spending.open().looks().rounds()
     mu = rounds.remaining_mu(counts.items + 1)

@@ -253,7 +253,7 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
     reach = facts.largest_mass * float(placed.stretches.max()) * math.sqrt(2) * HIGH
     steps = math.ceil(math.log2(reach / (LOW * float(placed.stretches.min()))) / TUNING.step)
     edges: Floats = reach * np.exp2(TUNING.step * (np.arange(steps + 1) - steps))
-    histogram = measured.histogram((edges * full).tolist(), facts.row_cap) * HISTOGRAM_UNIT
+    histogram = measured.histogram((edges * full).tolist(), facts.row_cap, UNIT) * HISTOGRAM_UNIT
     noisy = budget.noisy(f"round {number}: users by distance", histogram, share)
     deviation = budget.deviation(share, non_negative=True)
     bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, budget.shape == "laplace")
@@ -350,7 +350,7 @@ def _measure(view: _View, budget: Budget, facts: Facts, drift: Drift, share: flo
     _, ends, x = _plan(view, shells, budget, drift, share)
     radii = _integer_radii(shells.radii[list(ends)] * full, budget, share * x)
     widths = np.diff([0, *radii])
-    sums = view.measured.levels(radii, facts.row_cap, mass_scale=mass_scale)
+    sums = view.measured.levels(radii, facts.row_cap, UNIT, mass_scale)
     noisy = np.array(
         [
             budget.noisy(f"round {number}: level {j + 1}", each, share * part)

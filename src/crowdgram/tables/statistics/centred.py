@@ -143,13 +143,11 @@ class Distances:
     def sum(self, statistic: Statistic[Distances, Result]) -> Result:
         return statistic.sum(self)
 
-    def histogram(self, edges: Sequence[float], row_cap: int, unit: int = UNIT) -> BoundedSum[Integers]:
+    def histogram(self, edges: Sequence[float], row_cap: int, unit: int) -> BoundedSum[Integers]:
         """Users by distance: `UsersByDistance` of this centre."""
         return self.sum(UsersByDistance(self.centre, self.norm, row_cap, unit, edges))
 
-    def levels(
-        self, radii: Sequence[int], row_cap: int, unit: int = UNIT, mass_scale: int = 0
-    ) -> list[BoundedSum[list[int]]]:
+    def levels(self, radii: Sequence[int], row_cap: int, unit: int, mass_scale: int = 0) -> list[BoundedSum[list[int]]]:
         """Split every user's vector (g(u), B m_u) over the radii R_1 < R_2 < ...: a `Level` for each, in one pass.
 
         All levels of a user add up to the vector w_u (g(u), B m_u), clipped at the last radius; each is rounded down.
