@@ -238,13 +238,13 @@ def _release(folder: Path, path: Path, progress: Callable[[str], None]) -> None:
 
 def _show_by(sender: int) -> None:
     """Tell what a release shows as soon as it is stored, which is before it is returned."""
-    stored = pipeline.stored
+    stored = pipeline.store_release
 
     def telling(found: Ledger, number: int, release: budgets.Release) -> None:
         stored(found, number, release)
         os.write(sender, f"shown {number} {_sha(to_text(release))}\n".encode())
 
-    pipeline.stored = telling
+    pipeline.store_release = telling
 
 
 def _count_statements(fatal: int | None = None) -> list[int]:
@@ -268,7 +268,7 @@ def _count_statements(fatal: int | None = None) -> list[int]:
 
 def _break(twin: str) -> None:
     """Turn the pipeline into a twin with a fault, for this process and its children."""
-    stored = pipeline.stored
+    stored = pipeline.store_release
     if twin == "late-charge":
         waiting: list[tuple[object, ...]] = []
 
@@ -278,12 +278,12 @@ def _break(twin: str) -> None:
 
         def charge_and_store(*arguments: object) -> None:
             given, options = waiting.pop()
-            budgets.charged(*given, **options)  # type: ignore[misc]
+            budgets.charge_ledger(*given, **options)  # type: ignore[misc]
             stored(*arguments)  # type: ignore[arg-type]
 
-        pipeline.charged, pipeline.stored = later, charge_and_store
+        pipeline.charge_ledger, pipeline.store_release = later, charge_and_store
     else:
-        pipeline.stored = lambda *_: None
+        pipeline.store_release = lambda *_: None
 
 
 def _sha(text: str) -> str:
