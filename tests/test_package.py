@@ -126,6 +126,14 @@ def test_types_are_shipped():
     assert resources.files("crowdgram").joinpath("py.typed").is_file()
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+def test_the_source_archive_has_all_that_is_tracked():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    tracked = {path.split("/")[0] for path in listed.split("\0") if path}
+    archive = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]
+    assert {name.removeprefix("/") for name in archive["include"]} == tracked
+
+
 def test_every_error_is_ours_and_a_builtin():
     from crowdgram import errors
 
