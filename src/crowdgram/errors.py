@@ -1,7 +1,7 @@
 """Every error that Crowdgram raises on purpose.
 
-A message names the argument, its value, what is needed and the next step. It never holds a row's content or a
-figure that depends on the private table.
+A message says `argument=value: what is needed. What to do.`, without the value if that is long. Neither it nor a field
+holds a row's content or a figure that depends on the private table.
 
     CrowdgramError
     ├── InvalidArgument (ValueError)       a parameter is out of range or contradicts another
@@ -21,6 +21,11 @@ figure that depends on the private table.
 """
 
 from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 __all__ = [
     "AccuracyWarning",
@@ -43,15 +48,27 @@ __all__ = [
 class CrowdgramError(Exception):
     """The root of all errors raised on purpose."""
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Fields are given by name, also when an error comes out of another process."""
+        fields = {name: value for name, value in vars(self).items() if name != "__notes__"}
+        return partial(type(self), **fields), self.args
+
 
 class InvalidArgument(CrowdgramError, ValueError):
-    """A parameter is out of range or contradicts another."""
+    """A parameter is out of range or contradicts another. argument: its name, with which the message begins, as in
+    `epsilon=0: needs to be above 0`; None if it names none.
+    """
+
+    @property
+    def argument(self) -> str | None:
+        found = re.match(r"(\w+)[=:]", str(self))
+        return None if found is None else found[1]
 
 
 class UnknownItem(InvalidArgument, KeyError):
     """An item or a group is not in the release. item: which."""
 
-    def __init__(self, message: str, *, item: object = None) -> None:
+    def __init__(self, message: str, *, item: object) -> None:
         super().__init__(message)
         self.item = item
 
@@ -59,7 +76,11 @@ class UnknownItem(InvalidArgument, KeyError):
 
 
 class InvalidTable(CrowdgramError, ValueError):
-    """A column is missing or has a type that cannot serve."""
+    """A column is missing or has a type that cannot serve. column: its name, if one is at fault."""
+
+    def __init__(self, message: str, *, column: str | None = None) -> None:
+        super().__init__(message)
+        self.column = column
 
 
 class InvalidDomain(CrowdgramError, ValueError):
@@ -75,19 +96,39 @@ class UnwritableTarget(CrowdgramError, OSError):
 
 
 class LedgerFailure(CrowdgramError, OSError):
-    """A ledger cannot be read, written or trusted."""
+    """A ledger cannot be read, written or trusted. path: its file."""
+
+    def __init__(self, message: str, *, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class BudgetExceeded(CrowdgramError, ValueError):
-    """A release would spend more than its ledger has left. Nothing was charged, and no row was read."""
+    """A release would spend more than its ledger has left. Nothing was charged, and no row was read.
+
+    epsilon, delta: what was asked for. remaining: the largest epsilon that a release like it may still have, 0 if there
+    is none; None if that was not worked out, which `Ledger.charge` leaves to `release`.
+    """
+
+    def __init__(self, message: str, *, epsilon: float, delta: float, remaining: float | None = None) -> None:
+        super().__init__(message)
+        self.epsilon = epsilon
+        self.delta = delta
+        self.remaining = remaining
 
 
 class MissingDependency(CrowdgramError, ImportError):
-    """An optional library is not installed."""
+    """An optional library is not installed. name: which, as of any ImportError."""
+
+    __reduce__ = ImportError.__reduce__
 
 
 class EngineFailure(CrowdgramError, RuntimeError):
-    """The engine failed while it worked on the table."""
+    """The engine failed while it worked on the table. stage: what it did, or None if that is not known."""
+
+    def __init__(self, message: str, *, stage: str | None = None) -> None:
+        super().__init__(message)
+        self.stage = stage
 
 
 class PrivacyViolation(CrowdgramError, RuntimeError):

@@ -75,7 +75,7 @@ class Crowd:
         if self.seed is not None:
             _check_whole("seed", self.seed, low=0)
         if not isinstance(self.strings, bool):
-            raise InvalidArgument(f"strings is {self.strings!r}; it must be True or False.")
+            raise InvalidArgument(f"strings={self.strings!r}: needs to be True or False.")
 
     def distribution(self) -> NDArray[np.float64]:
         """The truth: the probability of each item, in the order of `item_names()`."""
@@ -117,7 +117,7 @@ class Crowd:
         """
         if self.differ > 0 or self.tail > 0:
             raise InvalidArgument(
-                f"differ is {self.differ} and tail is {self.tail}; both must be 0 for counts drawn at once. "
+                f"differ={self.differ}, tail={self.tail}: both need to be 0 for counts drawn at once. "
                 "Count the rows of table() instead."
             )
         rng = np.random.default_rng(self.seed)
@@ -142,7 +142,7 @@ class Crowd:
         """
         target = Path(path)
         if target.suffix.lower() not in (".parquet", ".csv"):
-            raise InvalidArgument(f"path is '{target}'; its name must end in .parquet or .csv.")
+            raise InvalidArgument(f"path={str(target)!r}: needs a name that ends in .parquet or .csv.")
         write_table = self._write_csv if target.suffix.lower() == ".csv" else self._write_parquet
         targets = [target, *(Path(extra) for extra in (truth, domain) if extra is not None)]
         _check_targets(targets)
@@ -294,7 +294,7 @@ class Visits:
         """Write the table, as Parquet or CSV by its suffix, whole or not at all, and return its number of rows."""
         target = Path(path)
         if target.suffix.lower() not in (".parquet", ".csv"):
-            raise InvalidArgument(f"path is '{target}'; its name must end in .parquet or .csv.")
+            raise InvalidArgument(f"path={str(target)!r}: needs a name that ends in .parquet or .csv.")
         _check_targets([target])
         table = self.table()
         write = pa.csv.write_csv if target.suffix.lower() == ".csv" else pa.parquet.write_table
@@ -355,19 +355,19 @@ def _check_whole(name: str, value: object, *, low: int, high: int | None = None)
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
         needed = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise InvalidArgument(f"{name} is {value!r}; it must be a whole number {needed}.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a whole number {needed}.")
 
 
 def _check_real(name: str, value: object, *, below: float = math.inf) -> None:
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not real or not 0 <= value < below:  # type: ignore[operator]
         needed = "a finite number of at least 0" if below == math.inf else f"at least 0 and below {below:g}"
-        raise InvalidArgument(f"{name} is {value!r}; it must be {needed}.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be {needed}.")
 
 
 def _check_targets(targets: list[Path]) -> None:
     if len({target.resolve() for target in targets}) < len(targets):
-        raise InvalidArgument(f"path, truth and domain must be different files; path is '{targets[0]}'.")
+        raise InvalidArgument(f"path={str(targets[0])!r}: path, truth and domain need to be different files.")
     for target in targets:
         if not target.parent.is_dir():
             raise UnwritableTarget(f"Cannot write '{target}': there is no folder '{target.parent}'. Make it first.")

@@ -110,10 +110,10 @@ def test_a_warning_where_the_bound_does_not_apply():
         ({"alpha": True}, "alpha=True"),
         ({"alpha": float("nan")}, "alpha=nan"),
         ({"constants": "loose"}, "constants='loose'"),
-        ({"delta": 0.0}, "mechanism='paper' cannot serve delta=0"),
-        ({"mechanism": "paper", "delta": 0.0}, "mechanism='paper' cannot serve delta=0"),
+        ({"delta": 0.0}, "mechanism='paper': cannot serve delta=0"),
+        ({"mechanism": "paper", "delta": 0.0}, "mechanism='paper': cannot serve delta=0"),
         ({"mechanism": "papers"}, "needs to be one of .*'paper'"),
-        ({"domain": None}, "mechanism='paper' needs public lists"),
+        ({"domain": None}, "mechanism='paper': needs domain,"),
     ],
 )
 def test_bad_input_is_refused_before_a_row_is_read(options, named, no_rows_read):
@@ -140,7 +140,7 @@ def test_the_command(tmp_path, monkeypatch):
         (["--delta", "1e-6", "--constants", "loose"], "loose"),
         (
             ["--delta", "1e-6", "--rounds", "3"],
-            "rounds=3 has no meaning for mechanism='paper'. Leave it out, or use 'auto'",
+            "rounds=3: has no meaning for mechanism='paper'. Leave it out, or use 'auto'",
         ),
         (["--delta", "0"], "delta=0"),
     ):

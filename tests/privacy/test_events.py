@@ -70,7 +70,7 @@ def test_numbers_must_be_positive_and_finite(bad: object) -> None:
         lambda: ExponentialEvent("p", bad, 1),
         lambda: ThresholdEvent("p", bad),
     ):
-        with pytest.raises(InvalidArgument, match=r"(sensitivity|sigma|scale|epsilon|delta) is "):
+        with pytest.raises(InvalidArgument, match=r"(sensitivity|sigma|scale|epsilon|delta)=.*: needs"):
             make()
 
 
@@ -82,7 +82,7 @@ def test_counts_must_be_whole_numbers(bad: object) -> None:
         lambda: LaplaceEvent("p", 1, 10.0, bad),
         lambda: ExponentialEvent("p", 1.0, bad),
     ):
-        with pytest.raises(InvalidArgument, match=r"(dimension|sensitivity|choices) is "):
+        with pytest.raises(InvalidArgument, match=r"(dimension|sensitivity|choices)=.*: needs"):
             make()
 
 

@@ -271,9 +271,9 @@ def test_every_mechanism_keeps_its_promise_by_groups(mechanism, weight):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"mechanism": "paper"}, r"no domain given.*'paper'.*public"),
-        ({"mechanism": "paper", "by": "country", "domain": ["home"]}, r"no groups given.*'paper'"),
-        ({"delta": 0.0, "by": "country"}, r"no domain and no groups given.*delta=0"),
+        ({"mechanism": "paper"}, r"^mechanism='paper': needs domain,.*Give a list"),
+        ({"mechanism": "paper", "by": "country", "domain": ["home"]}, r"^mechanism='paper': needs groups,"),
+        ({"delta": 0.0, "by": "country"}, r"^delta=0: without domain and groups,"),
         ({"by": "country", "groups": ["DE"], "domain": ["home"], "discovery_share": 0.2}, "discovery_share"),
         ({"item": ["country", "page"], "domain": {"country": ["DE"], "page": "discover"}}, "one column"),
         ({"item": ["is_other", "page"]}, "is_other"),

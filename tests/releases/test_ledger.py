@@ -19,6 +19,7 @@ from crowdgram.releases import budgets, largest_epsilon
 from crowdgram.releases.pipeline import run
 from crowdgram.releases.query import Query
 from crowdgram.releases.registry import MECHANISMS, as_mechanism
+from crowdgram.stages import Stage
 from crowdgram.synth import Crowd
 
 from ..thorough import combined
@@ -54,8 +55,8 @@ def test_a_release_is_charged_and_stored(ledger):
     assert entry.guarantee == made.guarantee
     assert crowdgram.recover(ledger) == crowdgram.recover(str(ledger.path), 1) == made
     # Charged before rows are counted, stored after all else.
-    assert stages.index("charging the ledger") + 1 == stages.index("counting rows by user and item")
-    assert stages[-1] == "storing the release in the ledger"
+    assert stages.index(Stage.CHARGING) + 1 == stages.index(Stage.COUNTING)
+    assert stages[-1] is Stage.STORING
     assert "ledger" not in str(made.parameters)
 
 
@@ -83,7 +84,7 @@ def test_every_mechanism_keeps_to_its_plan_where_items_are_found(ledger, crowd, 
     gaussian = [event for event in made.events if hasattr(event, "sigma")]
     assert entry.cost.mu_squared >= 0.99 * sum((event.sensitivity / event.sigma) ** 2 for event in gaussian)
     assert gaussian or made.parameters["branch"] == "histogram"
-    assert stages[:3] == ["opening the table", "charging the ledger", "counting rows by user and item"]
+    assert stages[:3] == [Stage.OPENING, Stage.CHARGING, Stage.COUNTING]
 
 
 @pytest.mark.slow
@@ -167,7 +168,7 @@ def test_a_refusal_says_what_would_fit(ledger):
     stages = []
     with pytest.raises(BudgetExceeded) as caught:
         release(epsilon=1.0, ledger=ledger, progress=stages.append)
-    assert stages == ["opening the table", "charging the ledger"]  # no row was read
+    assert stages == [Stage.OPENING, Stage.CHARGING]  # no row was read
     assert "What would fit: epsilon=0.5 with mechanism='auto' and delta=1e-07, or epsilon=" in str(caught.value)
     assert "with mechanism='adaptive' and delta=1e-07, or epsilon=0.5 with mechanism='laplace'" in str(caught.value)
     assert len(ledger.history()) == 1
@@ -238,7 +239,7 @@ def test_a_table_that_is_gone_charges_nothing(ledger):
 def test_a_release_that_fails_on_the_way_stays_charged(ledger):
     class Fails(Auto):
         def run(self, *_):
-            raise EngineFailure("while counting")
+            raise EngineFailure("while counting", stage="counting")
 
     query = Query(
         user="user", item="item", guarantee=Guarantee(0.3, 1e-7), mechanism=Fails(), domain=SMALL.item_names()
@@ -252,7 +253,7 @@ def test_a_release_that_fails_on_the_way_stays_charged(ledger):
 
 def test_a_release_that_cannot_be_stored_is_not_shown(ledger, monkeypatch):
     def full(*_):
-        raise LedgerFailure("the disk is full.")
+        raise LedgerFailure("the disk is full.", path=ledger.path)
 
     monkeypatch.setattr(Ledger, "settle", full)
     with pytest.raises(LedgerFailure, match=r"the disk is full\. Release 1 stays charged.*not shown"):

@@ -60,9 +60,11 @@ def test_options_belong_to_a_mechanism():
     assert make_mechanism("adaptive", rounds=3, alpha=None) == Adaptive(rounds=3)
     assert make_mechanism("paper", constants="tight", alpha=0.1) == Paper(constants="tight", alpha=0.1)
     assert as_mechanism("auto") == Auto()
-    with pytest.raises(InvalidArgument, match=r"rounds=3 has no meaning for mechanism='laplace'.*'auto' or 'adaptive'"):
+    with pytest.raises(
+        InvalidArgument, match=r"rounds=3: has no meaning for mechanism='laplace'.*'auto' or 'adaptive'"
+    ):
         make_mechanism("laplace", rounds=3)
-    with pytest.raises(InvalidArgument, match=r"alpha=0\.1 has no meaning for mechanism='auto'.*use 'paper'"):
+    with pytest.raises(InvalidArgument, match=r"alpha=0\.1: has no meaning for mechanism='auto'.*use 'paper'"):
         make_mechanism("auto", alpha=0.1)
     for rounds in (0, -1, 1.5, True, "3", 13):
         with pytest.raises(InvalidArgument, match="rounds="):
@@ -90,9 +92,11 @@ def test_what_is_not_in_the_list_is_refused(given):
 def test_what_a_mechanism_does_not_serve_is_refused():
     asked = {"user": "user", "item": "item", "mechanism": Even(), "domain": range(5)}
     served = Guarantee(1.0, 0.0, Adjacency.REPLACE)
-    with pytest.raises(InvalidArgument, match=r"weight='rows' cannot be served by mechanism='even': it needs 'users'"):
+    with pytest.raises(
+        InvalidArgument, match=r"weight='rows': cannot be served by mechanism='even', which needs 'users'"
+    ):
         Query(guarantee=served, **asked)
-    with pytest.raises(InvalidArgument, match=r"adjacency='add-remove' cannot be served.*needs 'replace'"):
+    with pytest.raises(InvalidArgument, match=r"adjacency='add-remove': cannot be served.*needs 'replace'"):
         Query(guarantee=Guarantee(1.0), weight="users", **asked)
     with pytest.raises(InvalidArgument, match="mechanism='even' needs public lists"):
         Query(guarantee=dataclasses.replace(served, delta=1e-6), weight="users", **(asked | {"domain": None}))

@@ -15,6 +15,7 @@ from crowdgram.errors import InvalidArgument, InvalidDomain, InvalidTable, Priva
 from crowdgram.mechanisms import Discovering
 from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, check
 from crowdgram.releases import registry
+from crowdgram.stages import Stage
 from crowdgram.synth import Crowd
 
 from ..thorough import combined
@@ -268,8 +269,8 @@ def test_stages_are_the_same_for_all_tables():
         release(table, domain=["x", "item-0000"], progress=stages.append)
         heard.append(stages)
     assert heard[0] == heard[1] == heard[2]
-    assert heard[0][0] == "opening the table"
-    assert heard[0][-1] == "checking the guarantee"
+    assert heard[0][0] is Stage.OPENING
+    assert heard[0][-1] is Stage.CHECKING
 
 
 def test_versions_say_what_made_it(one):

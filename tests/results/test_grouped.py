@@ -108,12 +108,12 @@ def test_groups_of_joint_items():
 @pytest.mark.parametrize(
     ("more", "error", "words"),
     [
-        ({"groups": None}, InvalidArgument, "no groups given.*delta=0"),
-        ({"by": None}, InvalidArgument, "without by"),
+        ({"groups": None}, InvalidArgument, "^delta=0: without groups,"),
+        ({"by": None}, InvalidArgument, "needs by"),
         ({"groups": ["DE", "DE"]}, InvalidDomain, "groups holds 'DE' more than once"),
         ({"groups": []}, InvalidDomain, "groups is empty"),
         ({"groups": [1.5]}, InvalidDomain, "groups holds 1.5"),
-        ({"domain": None}, InvalidArgument, "no domain given.*delta=0"),
+        ({"domain": None}, InvalidArgument, "^delta=0: without domain,"),
     ],
 )
 def test_groups_that_cannot_serve(more, error, words, no_rows_read):

@@ -256,7 +256,7 @@ def test_joint_domains_that_cannot_serve(domain, words):
         ({"item": "c", "count": "u"}, "count"),
         ({"item": "c", "count": ""}, "count"),
         ({"item": "c", "count": 3}, "count"),
-        ({"item": "c", "by": "c"}, "by and item are both 'c'"),
+        ({"item": "c", "by": "c"}, "by='c': is item too"),
         ({"item": "c", "by": "u"}, "'u'"),
         ({"item": "c", "by": ["p", "c"]}, "one column"),
         ({"item": "c", "by": 4}, "by="),

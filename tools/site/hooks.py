@@ -25,7 +25,6 @@ PICTURES = ("docs/images/*.png",)
 SHOWN_AS_TEXT = {"LICENSE": "Licence", "examples/first_release.py": "A first release"}
 ASSETS = ("iframe-worker.js", "site.css")
 PACKAGES = {
-    "errors": "Errors",
     "synth": "Synthetic tables",
     "theory": "Theory",
     "audit": "Audit",

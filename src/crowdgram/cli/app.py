@@ -28,6 +28,7 @@ from ..errors import (
     UnwritableTarget,
 )
 from ..privacy import Adjacency
+from ..stages import Stage
 from . import ledgers
 from .once import MECHANISM, Once
 from .paper import PAPER_COMMANDS
@@ -48,9 +49,6 @@ app = typer.Typer(
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-CHARGING, STORING, SAVING = "charging the ledger", "storing the release in the ledger", "saving the release"
-"""Stages of a release after which an interrupt leaves something behind."""
 
 
 class WeightChoice(StrEnum):
@@ -283,7 +281,7 @@ def release(
             label=label,
             progress=stages,
         )
-        stages(SAVING)
+        stages(Stage.SAVING)
         ledgers.saved(made, output, ledger)
         stages.written.append(output)
         if csv is not None:
@@ -303,11 +301,11 @@ def _interruptible(stages: Stages, ledger: Path | None) -> Iterator[None]:
         said = said or "interrupted; nothing was written."
     else:
         return
-    if ledger is not None and CHARGING in stages.passed:
+    if ledger is not None and Stage.CHARGING in stages.passed:
         where, last = str(ledger), stages.passed[-1]
-        if last == CHARGING:
+        if last == Stage.CHARGING:
             said += f" The release may be charged already: see crowdgram ledger history {where!r}."
-        elif last in (STORING, SAVING):
+        elif last in (Stage.STORING, Stage.SAVING):
             said += (
                 f" The release is charged; if it was finished, it is kept: crowdgram ledger recover {where!r} -o FILE"
             )

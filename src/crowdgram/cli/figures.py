@@ -144,7 +144,9 @@ def _figure(size: tuple[float, float]) -> matplotlib.figure.Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingDependency("matplotlib is not installed: pip install 'crowdgram[plot]'.") from None
+        raise MissingDependency(
+            "matplotlib is not installed: pip install 'crowdgram[plot]'.", name="matplotlib"
+        ) from None
     return Figure(figsize=size, layout="constrained")
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..privacy import Cost, Guarantee, Looks, PureFinish, Ready, Reserve, Spending
+from ..stages import Stage
 from ..tables import ROW_LIMIT, UNIT, CappedRows, Concentration, Counts, UsersByRows
 from .baselines import Laplace
 from .budget import Allowance, Budget
@@ -99,9 +100,9 @@ class Adaptive(Discovering):
     def _pilot(self, counts: Counts, budget: Ready, request: Request) -> tuple[Looks, _Pilot]:
         items = looked_for(counts.items, request)
         spending = budget.looks(self.reserves(budget.guarantee, request, items))
-        request.report("profiling the crowd")
+        request.report(Stage.PROFILING)
         pilot = _look_at_crowd(counts, spending, items, request, choosing=self.finish == "either")
-        request.report("estimating")
+        request.report(Stage.ESTIMATING)
         return spending, pilot
 
 

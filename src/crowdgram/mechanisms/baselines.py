@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..arrays import Integers
 from ..privacy import Cost, GaussianEvent, Guarantee, LaplaceEvent, Looks, PureFinish, Ready, Reserve, Rounds
+from ..stages import Stage
 from ..tables import UNIT, CappedRows, Counts, SampledRow, UsersByRows
 from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .estimate import Estimate, from_noisy_sums
@@ -47,9 +48,9 @@ class Laplace(Discovering):
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
         spending, cap = _pure_finish(counts, budget, request)
-        request.report("summing counts")
+        request.report(Stage.SUMMING)
         sums = counts.sum(CappedRows(cap.rows))
-        request.report("adding noise")
+        request.report(Stage.NOISE)
         noisy, event = spending.laplace(
             "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
         )
@@ -85,9 +86,9 @@ class Gaussian(Discovering):
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
         spending, cap = _rounds(counts, budget, request)
-        request.report("summing counts")
+        request.report(Stage.SUMMING)
         sums = counts.sum(CappedRows(cap.rows))
-        request.report("adding noise")
+        request.report(Stage.NOISE)
         mu = spending.remaining_mu(counts.items)
         noisy, event = spending.gaussian(
             "counts by item", sums.values, bound=sums.bound.l2, mu=mu, non_negative=sums.bound.non_negative
@@ -116,9 +117,9 @@ class SampleOne(Discovering):
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
         spending, cap = _pure_finish(counts, budget, request)
-        request.report("summing sampled rows")
+        request.report(Stage.SUMMING_SAMPLE)
         sums = counts.sum(SampledRow(cap.rows, spending.salt()))
-        request.report("adding noise")
+        request.report(Stage.NOISE)
         noisy, event = spending.laplace(
             "sampled rows by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
         )
@@ -157,7 +158,7 @@ def _look_at_rows(counts: Counts, ready: Ready, request: Request) -> tuple[Looks
     """Users by rows, exactly and as they were seen."""
     items = looked_for(counts.items, request)
     looks = ready.looks(_reserves(ready.guarantee, request, items))
-    request.report("finding the row cap")
+    request.report(Stage.BOUNDING)
     histogram = counts.sum(UsersByRows(Rows.edges())).values
     return looks, histogram, request.seen_rows or look_at_rows(histogram, looks, items)
 

@@ -125,7 +125,7 @@ def plan_discovery(
     threshold_delta = THRESHOLD_PART * guarantee.delta
     if threshold_delta / 2 * EARLY / (ROUNDS - 1) < LEAST_DELTA:
         raise InvalidArgument(
-            f"delta={guarantee.delta:g} is too small to find items in the table with. Try delta=1e-6."
+            f"delta={guarantee.delta:g}: is too small to find items in the table with. Try delta=1e-6."
         )
     left = math.nextafter(guarantee.delta - threshold_delta, 0.0)
     pure_delta = {"pure": left, "gaussian": 0.0, "either": PURE_PART * guarantee.delta}[finish]
@@ -193,7 +193,7 @@ def rehearse(opening: Opening, plan: DiscoveryPlan, reserves: Sequence[Reserve] 
     """Spend what `discover` will, and set looks aside, without a table: to see beforehand what they leave."""
     if plan.mu <= 0.0:
         raise InvalidArgument(
-            f"epsilon={opening.guarantee.epsilon:g}, delta={opening.guarantee.delta:g} leaves nothing to find items "
+            f"epsilon={opening.guarantee.epsilon:g}, delta={opening.guarantee.delta:g}: leaves nothing to find items "
             "with. Give a larger epsilon or delta, or a public domain."
         )
     rounds = open_search(opening, plan, reserves).rounds()

@@ -50,11 +50,11 @@ class Mechanism(ABC):
         ):
             if value not in served:
                 raise InvalidArgument(
-                    f"{asked}={value!r} cannot be served by mechanism={self.name!r}: it needs "
+                    f"{asked}={value!r}: cannot be served by mechanism={self.name!r}, which needs "
                     f"{' or '.join(map(repr, served))}."
                 )
         if self.needs_delta and guarantee.delta == 0.0:
-            raise InvalidArgument(f"mechanism={self.name!r} cannot serve delta=0: {self.needs_delta}")
+            raise InvalidArgument(f"mechanism={self.name!r}: cannot serve delta=0. {self.needs_delta}")
 
     def promised(self, guarantee: Guarantee) -> Guarantee:
         """What a release over listed items promises if it is offered `guarantee`."""

@@ -6,18 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from ..stages import Stage
+
 if TYPE_CHECKING:
     from .looks import Rows
 
 __all__ = ["Report", "Request", "Weight"]
 
 Weight = Literal["rows", "users"]
-Report = Callable[[str], None]
+Report = Callable[[Stage], None]
 
 
 @dataclass(frozen=True)
 class Request:
-    """The question and what the caller knows: all public. `report` is called with the name of each stage. `found`:
+    """The question and what the caller knows: all public. `report` is called with each stage. `found`:
     items were discovered. `seen_rows`: what was bought about rows before they were known: noisy values.
     """
 

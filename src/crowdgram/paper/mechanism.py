@@ -13,6 +13,7 @@ from ..errors import AccuracyWarning, InvalidArgument
 from ..mechanisms import Estimate, Laplace, Mechanism, Request
 from ..mechanisms.simplex import project
 from ..privacy import Guarantee, Opening
+from ..stages import Stage
 from ..tables import Counts
 from .regimes import Constants, Learned
 from .variable import RowsFound, learn_variable
@@ -36,7 +37,7 @@ class Paper(Mechanism):
     """
 
     name = "paper"
-    needs_delta = "its theorems need a delta above 0. Give a delta such as 1e-6."
+    needs_delta = "Its theorems need a delta above 0. Give a delta such as 1e-6."
     constants: Constants = "paper"
     alpha: float | None = None
 
@@ -55,7 +56,7 @@ class Paper(Mechanism):
         return [Laplace()]
 
     def run(self, counts: Counts, budget: Opening, request: Request, /) -> Estimate:
-        request.report("finding the rows to use")
+        request.report(Stage.CHOOSING_ROWS)
         learned, found = learn_variable(
             counts,
             budget.start(),

@@ -154,7 +154,7 @@ class ThresholdEvent:
         _check_purpose(self.purpose)
         delta = _positive("delta", self.delta)
         if delta >= 1.0:
-            raise InvalidArgument(f"delta is {self.delta!r}; a threshold's delta must be below 1.")
+            raise InvalidArgument(f"delta={self.delta!r}: needs to be below 1.")
         object.__setattr__(self, "delta", delta)
 
 
@@ -177,7 +177,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     for kind, cls in _KINDS.items():
         if type(event) is cls:
             return {"kind": kind, **asdict(event)}
-    raise InvalidArgument(f"event is a {type(event).__name__}; it must be one of {sorted(_KINDS)}.")
+    raise InvalidArgument(f"event is a {type(event).__name__}: needs to be one of {sorted(_KINDS)}.")
 
 
 def event_from_dict(values: Mapping[str, Any]) -> Event:
@@ -185,12 +185,12 @@ def event_from_dict(values: Mapping[str, Any]) -> Event:
     kind = values.get("kind")
     cls = _KINDS.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        raise InvalidArgument(f"kind is {kind!r}; an event's kind must be one of {sorted(_KINDS)}.")
+        raise InvalidArgument(f"kind={kind!r}: needs to be one of {sorted(_KINDS)}.")
     needed = {field.name for field in fields(cls)}
     given = set(values) - {"kind"}
     if given != needed:
         raise InvalidArgument(
-            f"a {kind} event has the keys {sorted(needed)}; got {sorted(given)}. Pass what event_to_dict() returned."
+            f"kind={kind!r}: needs the keys {sorted(needed)}, not {sorted(given)}. Pass what event_to_dict() returned."
         )
     return cls(**{name: values[name] for name in needed})
 
@@ -245,7 +245,7 @@ def to_dp_event(events: Iterable[Event], *, without_thresholds: bool = False) ->
 
 def _check_purpose(purpose: object) -> None:
     if not isinstance(purpose, str) or not purpose:
-        raise InvalidArgument(f"purpose is {purpose!r}; it must say in a word or two what the noise is for.")
+        raise InvalidArgument(f"purpose={purpose!r}: needs to say in a word or two what the noise is for.")
 
 
 def _positive(name: str, value: Any) -> float:
@@ -255,17 +255,17 @@ def _positive(name: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number > 0.0):
-        raise InvalidArgument(f"{name} is {value!r}; it must be a finite number above 0.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a finite number above 0.")
     # An integer beyond 2^53 may fall between two doubles: a sensitivity is rounded up, nothing else is
     # rounded.
     if number != value and name != "sensitivity":
-        raise InvalidArgument(f"{name} is {value!r}; it must be a number that a double can hold exactly.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a number that a double can hold exactly.")
     return math.nextafter(number, math.inf) if number < value else number
 
 
 def _positive_integer(name: str, value: Any) -> int:
     is_bool = isinstance(value, bool) or type(value).__name__ == "bool"
     if is_bool or not hasattr(value, "__index__") or value.__index__() < 1:
-        raise InvalidArgument(f"{name} is {value!r}; it must be a whole number, at least 1.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a whole number, at least 1.")
     number: int = value.__index__()
     return number

@@ -72,7 +72,7 @@ class Cost:
             value = getattr(self, field.name)
             good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
             if not good or value < 0 or (field.name == "dimension" and not isinstance(value, int)):
-                raise InvalidArgument(f"{field.name} of a cost is {value!r}; it must be a finite number of at least 0.")
+                raise InvalidArgument(f"{field.name}={value!r}: needs to be a finite number of at least 0.")
 
     def within(self, other: Cost) -> bool:
         """Whether it is at most `other` in every currency."""
@@ -86,7 +86,7 @@ class Cost:
     def from_dict(cls, values: dict[str, Any]) -> Cost:
         """The cost that `to_dict` wrote."""
         if set(values) != {field.name for field in fields(cls)}:
-            raise InvalidArgument(f"a cost has other keys than {sorted(values)}.")
+            raise InvalidArgument(f"values have the keys {sorted(values)}: need those of a cost.")
         return cls(**values)
 
 

@@ -33,7 +33,7 @@ class Adjacency(StrEnum):
         except ValueError:
             choices = " or ".join(f"'{choice.value}'" for choice in cls)
             raise InvalidArgument(
-                f"adjacency is {value!r}; it must be {choices}. 'add-remove' is the usual choice."
+                f"adjacency={value!r}: needs to be {choices}. 'add-remove' is the usual choice."
             ) from None
 
 
@@ -56,17 +56,17 @@ class Guarantee:
         epsilon = _number("epsilon", self.epsilon, "Try epsilon=1.")
         if not 0.0 < epsilon <= MAX_EPSILON:
             raise InvalidArgument(
-                f"epsilon is {self.epsilon!r}; it must be above 0 and at most {MAX_EPSILON:g}, beyond which "
+                f"epsilon={self.epsilon!r}: needs to be above 0 and at most {MAX_EPSILON:g}, beyond which "
                 "there is no privacy to speak of. Try epsilon=1."
             )
         delta = _number("delta", self.delta, "Try delta=1e-6.")
         if not 0.0 <= delta < 1.0:
             raise InvalidArgument(
-                f"delta is {self.delta!r}; it must be at least 0 and below 1. Try delta=1e-6, and keep it "
+                f"delta={self.delta!r}: needs to be at least 0 and below 1. Try delta=1e-6, and keep it "
                 "far below one over the number of users."
             )
         if not isinstance(self.unit, str) or not self.unit.strip():
-            raise InvalidArgument(f"unit is {self.unit!r}; it must be a word such as 'user'. Leave it out for 'user'.")
+            raise InvalidArgument(f"unit={self.unit!r}: needs to be a word such as 'user'. Leave it out for 'user'.")
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))
@@ -107,13 +107,13 @@ def _number(name: str, value: object, next_step: str) -> float:
     """A finite number as a float; numpy's scalars are welcome, bool and text are not."""
     is_bool = isinstance(value, bool) or type(value).__name__ == "bool"  # numpy.bool as well
     if is_bool or not hasattr(value, "__float__"):
-        raise InvalidArgument(f"{name} is {value!r}; it must be a number. {next_step}")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a number. {next_step}")
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(f"{name} is {value!r}; it must be a number. {next_step}") from None
+        raise InvalidArgument(f"{name}={value!r}: needs to be a number. {next_step}") from None
     if not math.isfinite(number):
-        raise InvalidArgument(f"{name} is {value!r}; it must be a finite number. {next_step}")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a finite number. {next_step}")
     return number
 
 

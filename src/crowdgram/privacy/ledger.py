@@ -130,8 +130,8 @@ class Ledger:
         """Refuse a guarantee of another adjacency or unit than the budget's."""
         if guarantee.adjacency is not self.budget.adjacency or guarantee.unit != self.budget.unit:
             raise InvalidArgument(
-                f"adjacency is {guarantee.adjacency.value!r}, but the ledger {str(self.path)!r} is for "
-                f"{self.budget.adjacency.value!r}: guarantees of different adjacency do not add. "
+                f"adjacency={guarantee.adjacency.value!r}: the ledger {str(self.path)!r} is for "
+                f"{self.budget.adjacency.value!r}, and guarantees of different adjacency do not add. "
                 f"Give adjacency={self.budget.adjacency.value!r}, or another ledger."
             )
 
@@ -157,16 +157,18 @@ class Ledger:
         check_label(label)
         self.check_adjacency(guarantee)
         if any((way.epsilon, way.delta) != (guarantee.epsilon, guarantee.delta) for way in plan.ways):
-            raise InvalidArgument("the plan is for another guarantee than the release's.")
+            raise InvalidArgument("plan: needs to be for the guarantee of the release.")
         self._check_room(room)
         with self._writing() as connection:
             entries = _entries(connection, self.path)
             composition = _composition(entries) or self._filter.first_composition(plan)
             if not self._filter.fits(composition, total(entry.cost for entry in entries), plan):
                 raise BudgetExceeded(
-                    f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g} is more than the ledger "
+                    f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: needs to be at most what the ledger "
                     f"{str(self.path)!r} has left of its epsilon={self.budget.epsilon:g}, "
-                    f"delta={self.budget.delta:g}. Nothing was charged, and no row was read."
+                    f"delta={self.budget.delta:g}. Nothing was charged, and no row was read.",
+                    epsilon=guarantee.epsilon,
+                    delta=guarantee.delta,
                 )
             body = body_of(
                 {
@@ -211,7 +213,7 @@ class Ledger:
             if number is None and finished:
                 number = finished[-1]
             if number is None:
-                raise InvalidArgument(f"the ledger {str(self.path)!r} has no finished release to recover.")
+                raise InvalidArgument(f"number=None: the ledger {str(self.path)!r} has no finished release to recover.")
             if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(entries):
                 raise InvalidArgument(f"number={number!r}: this release is not in this ledger. Look at its history.")
             if number not in finished:
@@ -226,15 +228,18 @@ class Ledger:
             return
         if free < room + 2**20:
             raise LedgerFailure(
-                f"the disk of {str(self.path)!r} has too little room for the release to come, {(room >> 20) + 1} MB. "
-                "Nothing was charged."
+                f"ledger={str(self.path)!r}: needs {(room >> 20) + 1} MB of room on its disk for the release to come. "
+                "Nothing was charged. Make room.",
+                path=self.path,
             )
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with writing(self.path) as connection:
             if _budget(connection, self.path)[2] != self._identity:
-                raise LedgerFailure(f"{str(self.path)!r} is another ledger than the one that was opened.")
+                raise LedgerFailure(
+                    f"ledger={str(self.path)!r}: is another one than was opened. Open it again.", path=self.path
+                )
             yield connection
 
 
@@ -247,7 +252,9 @@ def check_label(label: object) -> None:
     try:
         label.encode()
     except UnicodeEncodeError:
-        raise InvalidArgument(f"label={label!r:.80}: is not text that can be stored.") from None
+        raise InvalidArgument(
+            f"label={label!r:.80}: needs to be text that can be stored. Remove lone surrogates."
+        ) from None
 
 
 def _budget(connection: sqlite3.Connection, path: Path) -> tuple[Guarantee, Filter, str]:

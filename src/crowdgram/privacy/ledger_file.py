@@ -43,9 +43,9 @@ def make_file(path: Path, terms: dict[str, Any]) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
     except FileExistsError:
-        raise LedgerFailure(f"{str(path)!r} is there already; give another name.") from None
+        raise _refused(path, "is there already. Give another name.") from None
     except OSError as error:
-        raise LedgerFailure(f"{str(path)!r} cannot be made: {error.strerror}.") from None
+        raise _refused(path, f"cannot be made: {error.strerror}.") from None
     try:
         with _connected(path, "rw") as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -111,25 +111,29 @@ def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 def _failure(path: Path, error: sqlite3.Error) -> LedgerFailure:
     name = getattr(error, "sqlite_errorname", "") or ""
-    where = repr(str(path))
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return LedgerFailure(f"{where} is in use by another process for {PATIENCE:g} seconds. Try again.")
+        return _refused(path, f"another process has used it for {PATIENCE:g} seconds. Try again.")
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
-        return LedgerFailure(f"{where} cannot be written to, it or its folder. Nothing was charged or stored.")
+        return _refused(path, "it or its folder cannot be written to. Nothing was charged or stored.")
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-        return LedgerFailure(f"{where}: the disk is full or failed. Nothing was charged or stored by this step.")
+        return _refused(path, "the disk is full or failed. Nothing was charged or stored by this step.")
     if name.startswith("SQLITE_CANTOPEN"):
-        return LedgerFailure(f"{where} cannot be opened, it or its folder.")
+        return _refused(path, "it or its folder cannot be opened. Check both.")
     if name.startswith("SQLITE_NOTADB"):
-        return LedgerFailure(f"{where} is not a ledger. Make one with 'crowdgram ledger create'.")
+        return _refused(path, "needs to be a ledger. Make one with 'crowdgram ledger create'.")
     return damaged(path)
+
+
+def _refused(path: Path, said: str) -> LedgerFailure:
+    return LedgerFailure(f"ledger={str(path)!r}: {said}", path=path)
 
 
 def damaged(path: Path) -> LedgerFailure:
     """The error for a ledger whose rows cannot be trusted."""
-    return LedgerFailure(
-        f"{str(path)!r} is damaged, so what was spent is not known. Do not release from this data set against it; "
-        "restore a copy only if nothing was charged since."
+    return _refused(
+        path,
+        "is damaged, so what was spent is not known. Do not release from this data set against it; "
+        "restore a copy only if nothing was charged since.",
     )
 
 
@@ -138,29 +142,32 @@ def _check_file(path: Path) -> None:
     try:
         found = path.lstat()
     except OSError as error:
-        raise LedgerFailure(
-            f"{str(path)!r} cannot be opened: {error.strerror}. Make a ledger with 'crowdgram ledger create'."
+        raise _refused(
+            path, f"cannot be opened: {error.strerror}. Make a ledger with 'crowdgram ledger create'."
         ) from None
     if not stat.S_ISREG(found.st_mode):
-        raise LedgerFailure(f"{str(path)!r} is a link, a folder or a device. Give the ledger file itself.")
+        raise _refused(path, "needs to be a file, not a link, a folder or a device. Give the ledger file itself.")
     if found.st_nlink > 1:
-        raise LedgerFailure(f"{str(path)!r} has several names (hard links). A ledger must have one.")
+        raise _refused(path, "has several names (hard links), and needs one. Remove the others.")
     if found.st_size == 0:
-        raise LedgerFailure(f"{str(path)!r} is empty: it is no ledger, or was never completed. Remove it and make one.")
+        raise _refused(path, "is empty: it is no ledger, or was never completed. Remove it and make one.")
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION:
-        raise LedgerFailure(f"{str(path)!r} is not a ledger. Make one with 'crowdgram ledger create'.")
+        raise _refused(path, "needs to be a ledger. Make one with 'crowdgram ledger create'.")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
-        raise LedgerFailure(
-            f"{str(path)!r} has schema version {version}; this Crowdgram reads version {SCHEMA_VERSION}. "
-            "Install a newer Crowdgram."
+        raise _refused(
+            path,
+            f"has schema version {version}; this Crowdgram reads version {SCHEMA_VERSION}. Install a newer Crowdgram.",
         )
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
-        raise LedgerFailure(f"{str(path)!r} was changed by another program. A ledger has a rollback journal.")
+        raise _refused(
+            path,
+            "another program changed its journal, so that it cannot be trusted. Let Crowdgram alone write to a ledger.",
+        )
 
 
 def digest_of(before: str, body: str) -> str:

@@ -39,7 +39,9 @@ def lone_threshold(tops: Sequence[int], rounds: int, sigma: float, delta: float)
     et al., "Differentially Private Set Union" (arXiv 2002.09745).
     """
     if not LEAST_DELTA <= delta < 0.5:
-        raise InvalidArgument(f"delta is {delta!r}; a threshold needs at least {LEAST_DELTA:g} and less than a half.")
+        raise InvalidArgument(
+            f"delta={delta!r}: needs to be at least {LEAST_DELTA:g} and below a half for a threshold."
+        )
     if not tops or not 1 <= rounds <= MOST_ROUNDS or not 2.0 < sigma < math.inf:
         raise InvalidArgument(f"tops need an entry, rounds a number from 1 to {MOST_ROUNDS}, sigma one above 2.")
     spread, numbers = math.sqrt(rounds) * sigma, np.arange(1, len(tops) + 1)
@@ -61,7 +63,9 @@ def lone_laplace_threshold(mass: int, most: int, scale: float, delta: float) -> 
     docs/proofs/discovery.md, Lemma 5.
     """
     if not LEAST_DELTA <= delta < 0.5:
-        raise InvalidArgument(f"delta is {delta!r}; a threshold needs at least {LEAST_DELTA:g} and less than a half.")
+        raise InvalidArgument(
+            f"delta={delta!r}: needs to be at least {LEAST_DELTA:g} and below a half for a threshold."
+        )
     if mass < 1 or most < 1 or not (scale > 0.0 and math.isfinite(scale)):
         raise InvalidArgument("mass, most and scale need to be above 0, and finite.")
     others = math.log1p((most - 1) * math.exp(-mass / scale))

@@ -32,7 +32,7 @@ def open_ledger(ledger: object, label: object, guarantee: Guarantee) -> Ledger |
     check_label(label)
     if ledger is None:
         if label:
-            raise InvalidArgument(f"label={label!r} has no meaning without a ledger. Give both or neither.")
+            raise InvalidArgument(f"label={label!r}: has no meaning without a ledger. Give both or neither.")
         return None
     if not isinstance(ledger, Ledger | str | os.PathLike):
         raise InvalidArgument(f"ledger={ledger!r}: needs to be the path of a ledger, or a Ledger.")
@@ -67,7 +67,8 @@ def charge_ledger(
         )
     except BudgetExceeded as error:
         refusal = str(error)
-    raise BudgetExceeded(f"{refusal} {would_fit(ledger, guarantee, mechanism, request, items, share)}")
+    said, remaining = would_fit(ledger, guarantee, mechanism, request, items, share)
+    raise BudgetExceeded(f"{refusal} {said}", epsilon=guarantee.epsilon, delta=guarantee.delta, remaining=remaining)
 
 
 def store_release(ledger: Ledger, number: int, release: Release | GroupedRelease) -> None:
@@ -77,7 +78,9 @@ def store_release(ledger: Ledger, number: int, release: Release | GroupedRelease
         return
     except LedgerFailure as error:
         reason = str(error)
-    raise LedgerFailure(f"{reason} Release {number} stays charged; as it could not be stored, it is not shown.")
+    raise LedgerFailure(
+        f"{reason} Release {number} stays charged; as it could not be stored, it is not shown.", path=ledger.path
+    )
 
 
 def would_fit(
@@ -87,18 +90,17 @@ def would_fit(
     request: Request,
     items: int | None,
     share: float | None = None,
-) -> str:
-    """What could be asked for instead, in one plain sentence."""
+) -> tuple[str, float]:
+    """What could be asked for instead, in one plain sentence; and the largest epsilon of the same mechanism, or 0."""
     listed = items is not None
     others = [(one, one.promised(guarantee) if listed else guarantee) for one in mechanism.instead(guarantee)]
-    found = []
-    for one, asked in [(mechanism, guarantee), *others]:
-        epsilon = largest_epsilon(ledger, asked, one, request, items, share)
-        if epsilon:
-            found.append(f"epsilon={epsilon:g} with mechanism={one.name!r} and delta={asked.delta:g}")
-    if not found:
-        return "Nothing would fit any more."
-    return f"What would fit: {', or '.join(found)}."
+    tried = [
+        (largest_epsilon(ledger, asked, one, request, items, share), one.name, asked.delta)
+        for one, asked in [(mechanism, guarantee), *others]
+    ]
+    found = [f"epsilon={e:g} with mechanism={name!r} and delta={delta:g}" for e, name, delta in tried if e]
+    said = f"What would fit: {', or '.join(found)}." if found else "Nothing would fit any more."
+    return said, tried[0][0]
 
 
 def largest_epsilon(

@@ -30,6 +30,7 @@ from ..privacy import OPENDP, Adjacency, Guarantee, Sampler, Spending, check_sam
 from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
 from ..results.release import OWN_SUM, Release
+from ..stages import Stage
 from .budgets import LedgerLike, charge_ledger, open_ledger, store_release
 from .items import found_domain, named_items, public_domain, read_lists, sought_rows
 from .query import Column, Columns, Query
@@ -42,7 +43,7 @@ MIN_EPSILON = 1e-3
 MIN_MU = 1e-5
 """Below, all is noise, and some of it would not fit 64-bit integers."""
 
-Progress = Callable[[str], None]
+Progress = Callable[[Stage], None]
 
 
 class _Asked(TypedDict, total=False):
@@ -129,7 +130,7 @@ def release(
     ledger: the budget of the data set, as a path or a Ledger: the release is charged to it before a row is read,
         refused if it would overspend, and stored in it before it is returned.
     label: what the release is for; shown in the ledger's history.
-    progress: called with the name of each stage as it starts. Stages are the same for all tables.
+    progress: called with each stage as it starts, such as "opening the table". They are the same for all tables.
 
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
     that leaves this function (errors, stages) depends on the schema and on public arguments only.
@@ -169,14 +170,16 @@ def run(
         _check_affordable(query.guarantee, mechanism)
         guarantee = mechanism.promised(query.guarantee)
     if progress is not None and not callable(progress):
-        raise InvalidArgument(f"progress={progress!r}: needs a function that takes the name of a stage, or None.")
+        raise InvalidArgument(
+            f"progress={progress!r}: needs to be a function that takes a stage, or None. Try progress=print."
+        )
     check_sampler()
     report = progress or (lambda _: None)
     budget = open_ledger(ledger, label, guarantee)
 
     from ..tables import count_rows, open_rows
 
-    report("opening the table")
+    report(Stage.OPENING)
     rows = open_rows(table, user=query.user, item=query.item, count=query.count, where=query.where, by=query.by)
     with rows.engine as engine:
         lists = read_lists(rows, query.domain, query.groups, grouped=query.grouped)
@@ -187,10 +190,10 @@ def run(
         items = public_domain(rows, lists, other=query.other is not None) if search is None else None
         number = 0
         if budget is not None:
-            report("charging the ledger")
+            report(Stage.CHARGING)
             size = None if items is None else len(items)
             number = charge_ledger(budget, guarantee, mechanism, request, size, query.discovery_share, label=label)
-        report("counting rows by user and item")
+        report(Stage.COUNTING)
         if search is None:
             assert items is not None
             counts = count_rows(rows, items)
@@ -198,10 +201,10 @@ def run(
         else:
             follows, plan = search
             rows, sought = sought_rows(rows, lists, other=query.other is not None)
-            report("finding the items: no list is given, so part of the budget buys it")
+            report(Stage.FINDING)
             found = find_items(sought, opening, plan, follows, request, whole=sought is rows)
             items = found_domain(rows, lists, found.items)
-            report("counting rows of the items that were found")
+            report(Stage.COUNTING_FOUND)
             counts = count_rows(rows, items)
             if isinstance(found, FoundByHistogram):
                 estimate = estimate_few(found.few, items.items, counts, found.spending)
@@ -209,7 +212,7 @@ def run(
                 request = replace(request, found=True, seen_rows=found.seen_rows)
                 estimate = follows.run(counts, found.spending, request)
                 estimate = replace(estimate, parameters={"discovery_share": plan.share, **estimate.parameters})
-        report("checking the guarantee")
+        report(Stage.CHECKING)
         joint = Release(
             items=named_items(items, query.other or "other"),
             item_columns=rows.names,
@@ -234,7 +237,7 @@ def run(
         joint = widen_intervals(joint)
         made = GroupedRelease(joint) if query.grouped else joint
         if budget is not None:
-            report("storing the release in the ledger")
+            report(Stage.STORING)
             store_release(budget, number, made)
         return made
 

@@ -54,13 +54,12 @@ class Query:
                 f"other={self.other!r}: needs to be a name for the item that stands for all others, or None."
             )
         if not self.grouped and self.groups is not None:
-            raise InvalidArgument(f"groups={self.groups!r} is given without by. Say which column holds the groups.")
+            raise InvalidArgument(f"groups={self.groups!r}: needs by. Say which column holds the groups.")
         if self.missing:
             self._check_discovery()
         elif self.discovery_share is not None:
             raise InvalidArgument(
-                f"discovery_share={self.discovery_share!r} has no meaning where a domain is given. Leave one of them "
-                "out."
+                f"discovery_share={self.discovery_share!r}: has no meaning if a domain is given. Leave one of them out."
             )
 
     @property
@@ -74,16 +73,16 @@ class Query:
 
     def _check_discovery(self) -> None:
         """Refuse to find items if that cannot be paid for, or what follows cannot be."""
-        lists = " and no ".join(self.missing)
+        lists = " and ".join(self.missing)
         if self.guarantee.delta == 0:
             raise InvalidArgument(
-                f"no {lists} given, and with delta=0 the items cannot be found in the table: that needs a small chance "
+                f"delta=0: without {lists}, the items need to be found in the table, and that needs a small chance "
                 "delta. Give a delta such as 1e-6, or a public list."
             )
         if not isinstance(self.mechanism, Discovering):
             raise InvalidArgument(
-                f"no {lists} given, and mechanism={self.mechanism.name!r} needs public lists: it is for items that are "
-                "known. Give a list, or use mechanism='auto'."
+                f"mechanism={self.mechanism.name!r}: needs {lists}, as it is for items that are known. Give a list, "
+                "or use mechanism='auto'."
             )
 
 

@@ -35,7 +35,7 @@ def make_mechanism(name: str, **options: object) -> Mechanism:
         if option not in _options(type(mechanism)):
             others = " or ".join(repr(other) for other, kind in MECHANISMS.items() if option in _options(kind))
             raise InvalidArgument(
-                f"{option}={value!r} has no meaning for mechanism={name!r}. Leave it out, or use {others}."
+                f"{option}={value!r}: has no meaning for mechanism={name!r}. Leave it out, or use {others}."
             )
     return type(mechanism)(**given)
 

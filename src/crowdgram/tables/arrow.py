@@ -55,7 +55,8 @@ def check_users(schema: pa.Schema, user: str) -> None:
     if user in schema.names and pa.types.is_date64(_stored(schema.field(user).type)):
         raise InvalidTable(
             f"user column {user!r} has type date64, whose parts of a day engines drop: users would merge. Cast it to "
-            "date32."
+            "date32.",
+            column=user,
         )
 
 
@@ -92,7 +93,8 @@ def flat(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
         if name in nested:
             raise InvalidTable(
                 f"column {name!r} has type {schema.field(name).type}: from files, datasets and relations only columns "
-                "of single values are read. Make a column of what you need of it."
+                "of single values are read. Make a column of what you need of it.",
+                column=name,
             )
     return list(columns)
 

@@ -13,10 +13,6 @@ __all__ = ["MissingColumn", "check_columns", "listed"]
 class MissingColumn(InvalidTable):
     """A column is not there. Whoever knows which argument asked for it says so (`rows.open_rows`)."""
 
-    def __init__(self, column: str, message: str) -> None:
-        super().__init__(message)
-        self.column = column
-
 
 def check_columns(available: Sequence[object], wanted: Sequence[str] | None, text: str | None = None) -> None:
     """Refuse a column that is missing, repeated or ambiguous. `text`: a name for the text file that `available` was
@@ -26,22 +22,24 @@ def check_columns(available: Sequence[object], wanted: Sequence[str] | None, tex
     """
     for name in wanted or ():
         if available.count(name) > 1:
-            raise InvalidTable(f"column {name!r} occurs more than once in the table. Rename one of them.")
+            raise InvalidTable(f"column {name!r} occurs more than once in the table. Rename one of them.", column=name)
         alike = [other for other in available if str(other).casefold() == name.casefold() and other != name]
         if name in available and alike:
             other = "another one" if text is not None else repr(alike[0])
             raise InvalidTable(
                 f"column {name!r} is ambiguous: {other} differs from it by case only, and engines do not tell them "
-                "apart. Rename one of them."
+                "apart. Rename one of them.",
+                column=name,
             )
         if name not in available and text is not None:
             raise MissingColumn(
-                name, f"column {name!r} is not in {text}. Check its header line: names need to match exactly."
+                f"column {name!r} is not in {text}. Check its header line: names need to match exactly.", column=name
             )
         if name not in available:
             alike += get_close_matches(name, [str(other) for other in available], 1)
             hint = f" Did you mean {alike[0]!r}? Names need to match exactly." if alike else ""
-            raise MissingColumn(name, f"column {name!r} is not in the table, which has {listed(available)}.{hint}")
+            said = f"column {name!r} is not in the table, which has {listed(available)}.{hint}"
+            raise MissingColumn(said, column=name)
 
 
 def listed(names: Sequence[object], most: int = 20) -> str:

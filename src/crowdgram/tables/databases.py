@@ -323,7 +323,9 @@ def _open_postgres(database: Database, name: Name, columns: Sequence[str] | None
     try:
         import psycopg
     except ImportError:
-        raise MissingDependency("psycopg is not installed: pip install 'crowdgram[postgres]'.") from None
+        raise MissingDependency(
+            "psycopg is not installed: pip install 'crowdgram[postgres]'.", name="psycopg"
+        ) from None
 
     address = _without_options(database.address)
 

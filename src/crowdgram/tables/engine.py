@@ -59,7 +59,8 @@ def shielded(stage: str, call: Callable[[], T], stop: Callable[[], object] | Non
         raise raised[-1].with_traceback(None)
     raise EngineFailure(
         f"the engine failed while {stage}. Its own message is withheld because it may quote rows. "
-        "Check that every file is whole and well formed, and that there is memory and disk space to work in."
+        "Check that every file is whole and well formed, and that there is memory and disk space to work in.",
+        stage=str(stage),
     )
 
 

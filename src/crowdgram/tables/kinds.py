@@ -71,7 +71,9 @@ def check_column(role: Literal["user", "item", "by"], column: str, dtype: dt.Dat
         hint = " (pandas turns integers with missing values into floats: use astype('Int64'))"
     elif dtype.is_decimal():
         hint = " to an integer or a string, so that it is you who says when two of them are the same"
-    raise InvalidTable(f"{role} column {column!r} has type {dtype}: needs {allowed}. Cast it first{hint}.")
+    raise InvalidTable(
+        f"{role} column {column!r} has type {dtype}: needs {allowed}. Cast it first{hint}.", column=column
+    )
 
 
 def key(engine: Engine, column: Any) -> Any:

@@ -161,7 +161,7 @@ def _opened(
                 if f'"{column}"' in text:
                     hint = f" Double quotes are for names of columns; for text use single quotes: '{column}'."
                 break
-    raise InvalidTable(f"{asked}: {said}{hint}" if asked else f"{said}{hint}")
+    raise InvalidTable(f"{asked}: {said}{hint}" if asked else f"{said}{hint}", column=column)
 
 
 def _kept(engine: Engine, table: ir.Table, where: object, selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:
@@ -170,7 +170,7 @@ def _kept(engine: Engine, table: ir.Table, where: object, selected: dict[str, An
     verdict = verdict.cast("boolean") if verdict.type().is_null() else verdict
     if not verdict.type().is_boolean():
         shown = f"={where!r}" if isinstance(where, str) else ""
-        raise InvalidArgument(f"where{shown} gives {verdict.type()}: needs a condition, which is true or false.")
+        raise InvalidArgument(f"where{shown}: gives {verdict.type()}, and needs a condition, which is true or false.")
     widened = table.select(**selected, kept=verdict)
     return widened.filter(widened.kept), {name: widened[name] for name in selected}
 
@@ -193,7 +193,8 @@ def _count(column: Any, name: str, text: bool) -> Any:
             else ""
         )
         raise InvalidTable(
-            f"count column {name!r} has type {dtype}: counts need to be whole numbers. Cast it to integers{hint}."
+            f"count column {name!r} has type {dtype}: counts need to be whole numbers. Cast it to integers{hint}.",
+            column=name,
         )
     limit = ibis.literal(COUNT_LIMIT, "int64")
     whole = ibis.cases((column > COUNT_LIMIT, limit), (column > 0, column.try_cast("int64")))
@@ -229,26 +230,26 @@ def _check_name(role: str, value: object) -> None:
         raise InvalidArgument(f"{role}={value!r}: needs the name of a column, a non-empty string.")
     check_unicode(value, role)
     if "\0" in value:
-        raise InvalidArgument(f"{role}={value!r} holds a null character, which engines cut off. Rename the column.")
+        raise InvalidArgument(f"{role}={value!r}: holds a null character, which engines cut off. Rename the column.")
 
 
 def _check_names(user: str, names: list[str], count: str | None, *, grouped: bool) -> None:
     for place, name in enumerate(names):
         what = "by" if grouped and place == 0 else "item"
         if name == user:
-            raise InvalidArgument(f"user and {what} are both {user!r}: they need to be two different columns.")
+            raise InvalidArgument(f"user={user!r}: is {what} too, and they need to be two different columns.")
         if name == count:
-            raise InvalidArgument(f"count and {what} are both {name!r}: they need to be two different columns.")
+            raise InvalidArgument(f"count={name!r}: is {what} too, and they need to be two different columns.")
         if name in names[:place] and grouped and name == names[0]:
-            raise InvalidArgument(f"by and item are both {name!r}: they need to be two different columns.")
+            raise InvalidArgument(f"by={name!r}: is item too, and they need to be two different columns.")
         if name in names[:place]:
-            raise InvalidArgument(f"the item column {name!r} is given more than once. Give each column once.")
+            raise InvalidArgument(f"item={name!r}: is given more than once. Give each column once.")
         if len(names) > 1 and name in _RESERVED:
             raise InvalidArgument(
-                f"{what}={name!r} is the name of a column of the result. Give it another: {{'name': '\"{name}\"'}}."
+                f"{what}={name!r}: is the name of a column of the result. Give it another: {{'name': '\"{name}\"'}}."
             )
     if count == user:
-        raise InvalidArgument(f"user and count are both {user!r}: they need to be two different columns.")
+        raise InvalidArgument(f"user={user!r}: is count too, and they need to be two different columns.")
 
 
 def _wanted(user: str, chosen: list[tuple[str, object]], count: str | None, where: object) -> list[str] | None:

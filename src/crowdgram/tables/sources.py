@@ -262,7 +262,7 @@ def _open_spark_table(database: Database, columns: Sequence[str] | None, user: s
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise MissingDependency("pyspark is not installed: pip install 'crowdgram[spark]'.") from None
+        raise MissingDependency("pyspark is not installed: pip install 'crowdgram[spark]'.", name="pyspark") from None
     own = SparkSession.getActiveSession() is None
     session = shielded("starting Spark", lambda: SparkSession.builder.appName("crowdgram").getOrCreate())
 
@@ -398,9 +398,13 @@ def _check_same_types(files: list[_File], columns: Sequence[str]) -> pa.Schema:
     for name in columns:
         for file, schema in zip(files, schemas, strict=True):
             if name not in schema.names:
-                raise InvalidTable(f"{file.name} has no column {name!r}, which others have: all files need it.")
+                raise InvalidTable(
+                    f"{file.name} has no column {name!r}, which others have: all files need it.", column=name
+                )
             if schema.field(name).type != schemas[0].field(name).type:
-                raise InvalidTable(f"{file.name} has column {name!r} in another type than others: they need one type.")
+                raise InvalidTable(
+                    f"{file.name} has column {name!r} in another type than others: they need one type.", column=name
+                )
     return schemas[0]
 
 

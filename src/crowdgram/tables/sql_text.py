@@ -134,7 +134,7 @@ class _Translator:
         if tree.args.get("table") is not None or not isinstance(tree.this, exp.Identifier):
             raise self._wrong(f"{_shown(tree)} needs to be the plain name of a column.")
         if tree.name not in self._types:
-            raise InvalidTable(f"{self._role}={self._text!r}: the table has no column {tree.name!r}.")
+            raise InvalidTable(f"{self._role}={self._text!r}: the table has no column {tree.name!r}.", column=tree.name)
         return row.read(self._engine, self._table[tree.name])
 
     def literal(self, tree: Tree) -> Any:

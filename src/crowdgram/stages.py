@@ -1,0 +1,27 @@
+"""The stages of a release, as `progress` is told of them: the same for all tables, whatever is in them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["Stage"]
+
+
+class Stage(StrEnum):
+    """What a release is doing. A stage is its text too, so that `progress=print` shows it."""
+
+    OPENING = "opening the table"
+    CHARGING = "charging the ledger"
+    COUNTING = "counting rows by user and item"
+    FINDING = "finding the items: no list is given, so part of the budget buys it"
+    COUNTING_FOUND = "counting rows of the items that were found"
+    PROFILING = "profiling the crowd"
+    BOUNDING = "finding the row cap"
+    CHOOSING_ROWS = "finding the rows to use"
+    SUMMING = "summing counts"
+    SUMMING_SAMPLE = "summing sampled rows"
+    NOISE = "adding noise"
+    ESTIMATING = "estimating"
+    CHECKING = "checking the guarantee"
+    STORING = "storing the release in the ledger"
+    SAVING = "saving the release"

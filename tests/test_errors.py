@@ -1,0 +1,141 @@
+"""Errors: one grammar, fields for programs, and a page that lists them as they are."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import crowdgram
+from crowdgram import errors
+from crowdgram.errors import BudgetExceeded, CrowdgramError, EngineFailure, InvalidTable, LedgerFailure
+
+PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
+KINDS = [getattr(errors, name) for name in errors.__all__]
+TABLE = pa.table({"user": ["a", "b"], "item": ["x", "y"], "share": [0.5, 0.5]})
+
+
+def listed():
+    """The rows of the page's tables: the first cell's name, and the names in the others."""
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE, re.MULTILINE)
+    return {name: [re.findall(r"`(\w+)`", cell) for cell in cells.split(" | ")] for name, cells in rows}
+
+
+def fields(kind):
+    """What a caller can read of an error of this kind, besides what all errors have."""
+    own = [name for name in inspect.signature(kind.__init__).parameters if name not in ("self", "message")]
+    given = [] if kind.__init__ in (Exception.__init__, ValueError.__init__, OSError.__init__) else own
+    properties = [name for name, value in inspect.getmembers(kind) if isinstance(value, property)]
+    return {*properties, *given, *(["name"] if issubclass(kind, ImportError) else [])} - {"args", "kwargs"}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_page_lists_every_error_with_its_builtins_and_fields(kind):
+    bases, *rest = listed()[kind.__name__]
+    assert bases == [base.__name__ for base in kind.__bases__ if base is not CrowdgramError]
+    if issubclass(kind, CrowdgramError):
+        assert set(rest[-1]) == fields(kind)
+
+
+def test_the_page_lists_nothing_else_and_explains_every_field():
+    names = set(listed())
+    kinds = {kind.__name__ for kind in KINDS}
+    told = set().union(*(fields(kind) for kind in KINDS if issubclass(kind, CrowdgramError)))
+    explained = {
+        name for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
+    assert kinds <= names
+    assert explained == kinds | told
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.InvalidArgument("epsilon=0: needs to be above 0."),
+        errors.UnknownItem("item='a': needs to be another.", item="a"),
+        InvalidTable("no such column", column="user"),
+        LedgerFailure("damaged", path=Path("budget.db")),
+        BudgetExceeded("too much", epsilon=1.0, delta=0.0, remaining=0.5),
+        errors.MissingDependency("none", name="matplotlib"),
+        EngineFailure("failed", stage="opening the table"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_come_whole_out_of_another_process(error):
+    back = pickle.loads(pickle.dumps(error))
+    assert type(back) is type(error)
+    assert str(back) == str(error)
+    assert {name: getattr(back, name) for name in fields(type(error))} == {
+        name: getattr(error, name) for name in fields(type(error))
+    }
+
+
+@pytest.mark.parametrize(
+    ("argument", "given"),
+    [
+        ("epsilon", {"epsilon": 0}),
+        ("epsilon", {"epsilon": "much"}),
+        ("delta", {"delta": 1.5}),
+        ("delta", {"delta": 0.0, "domain": None}),
+        ("adjacency", {"adjacency": "swap"}),
+        ("weight", {"weight": "items"}),
+        ("mechanism", {"mechanism": "none"}),
+        ("mechanism", {"mechanism": "gaussian"}),
+        ("mechanism", {"mechanism": "paper", "delta": 1e-6, "domain": None}),
+        ("max_rows_per_user", {"max_rows_per_user": 0}),
+        ("discovery_share", {"discovery_share": 0.5}),
+        ("discovery_share", {"discovery_share": 2, "delta": 1e-6, "domain": None}),
+        ("other", {"other": 3}),
+        ("groups", {"groups": ["a"]}),
+        ("by", {"by": 3, "groups": ["x"]}),
+        ("by", {"by": "item", "groups": ["x"]}),
+        ("user", {"user": ""}),
+        ("user", {"user": "item"}),
+        ("item", {"item": []}),
+        ("item", {"item": ["item", "item"]}),
+        ("count", {"count": 3}),
+        ("count", {"count": "item"}),
+        ("where", {"where": "item"}),
+        ("where", {"where": "1 +"}),
+        ("ledger", {"ledger": 3}),
+        ("label", {"label": "weekly"}),
+        ("label", {"label": 3}),
+        ("progress", {"progress": 3}),
+    ],
+)
+def test_the_argument_at_fault_is_a_field(argument, given):
+    asked = {"user": "user", "item": "item", "domain": ["x", "y"], "epsilon": 1.0, **given}
+    with pytest.raises(errors.InvalidArgument) as caught:
+        crowdgram.release(TABLE, **asked)
+    assert caught.value.argument == argument
+
+
+def test_an_argument_that_is_not_named_is_none():
+    assert errors.InvalidArgument("both releases need the same items.").argument is None
+
+
+@pytest.mark.parametrize(("column", "given"), [("who", {"user": "who"}), ("share", {"item": "share"})])
+def test_the_column_at_fault_is_a_field(column, given):
+    with pytest.raises(InvalidTable) as caught:
+        crowdgram.release(TABLE, **{"user": "user", "item": "item", "domain": ["x"], "epsilon": 1.0, **given})
+    assert caught.value.column == column
+
+
+def test_what_a_ledger_has_left_is_a_field(tmp_path):
+    ledger = crowdgram.Ledger.create(tmp_path / "budget.db", epsilon=1.0)
+    asked = {"user": "user", "item": "item", "domain": ["x", "y"], "mechanism": "laplace", "ledger": ledger}
+    with pytest.raises(BudgetExceeded) as caught:
+        crowdgram.release(TABLE, epsilon=3.0, **asked)
+    assert (caught.value.epsilon, caught.value.delta) == (3.0, 0.0)
+    assert caught.value.remaining == pytest.approx(1.0, rel=1e-2)
+    crowdgram.release(TABLE, epsilon=caught.value.remaining, **asked)
+    with pytest.raises(BudgetExceeded) as caught:
+        crowdgram.release(TABLE, epsilon=1.0, **asked)
+    assert caught.value.remaining == 0
+    with pytest.raises(LedgerFailure) as failed:
+        crowdgram.Ledger.open(tmp_path / "none.db")
+    assert failed.value.path == tmp_path / "none.db"
