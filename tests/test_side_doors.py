@@ -25,7 +25,7 @@ from crowdgram.mechanisms import Laplace
 from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, fresh_salt
 from crowdgram.releases import pipeline
 from crowdgram.releases.registry import MECHANISMS
-from crowdgram.tables.engine import DuckEngine
+from crowdgram.tables.engines import DuckEngine
 from crowdgram.tables.scratch import LOCK, make_scratch, sweep
 
 SECRET = "zebra-4711"
@@ -194,7 +194,7 @@ def scratch(tmp_path, monkeypatch):
 HOLDS = """
 import sys, time
 from crowdgram.cli import main
-from crowdgram.tables.engine import DuckEngine
+from crowdgram.tables.engines import DuckEngine
 import crowdgram.cli.app as app
 def hold(*arguments, **options):
     with DuckEngine.embedded() as engine:

@@ -35,7 +35,7 @@ from crowdgram.tables import (
     distances,
     known_counts,
 )
-from crowdgram.tables.engine import DuckEngine, engine_for
+from crowdgram.tables.engines import DuckEngine, engine_for
 from crowdgram.tables.statistics.base import weighted_totals
 
 FLOAT_PAIR = next(twin.pairs[0] for twin in MECHANISM_TWINS if twin.broken.name == "float-sum")

@@ -393,12 +393,12 @@ def test_errors_are_one_line(folder):
 
 
 def test_rows_that_cannot_be_read_are_a_failure(folder, monkeypatch):
-    from crowdgram.tables import engine
+    from crowdgram.tables.engines import DuckEngine
 
     def fail(*_):
         raise RuntimeError(SECRET)
 
-    monkeypatch.setattr(engine.DuckEngine, "_create", fail)  # an engine that fails in the middle of its work
+    monkeypatch.setattr(DuckEngine, "_create", fail)  # an engine that fails in the middle of its work
     result = release()
     assert result.exit_code == 1
     assert "counting rows" in result.stderr

@@ -24,7 +24,7 @@ import crowdgram
 from crowdgram import Database
 from crowdgram.releases import registry
 from crowdgram.tables import ROW_LIMIT, count_rows, known_counts, open_rows, read_domain
-from crowdgram.tables.engine import DuckEngine
+from crowdgram.tables.engines import DuckEngine
 
 from ..thorough import THOROUGH
 

@@ -98,7 +98,7 @@ def test_what_a_mechanism_does_not_serve_is_refused():
         Query(guarantee=served, **asked)
     with pytest.raises(InvalidArgument, match=r"adjacency='add-remove': cannot be served.*needs 'replace'"):
         Query(guarantee=Guarantee(1.0), weight="users", **asked)
-    with pytest.raises(InvalidArgument, match="mechanism='even' needs public lists"):
+    with pytest.raises(InvalidArgument, match="mechanism='even': needs domain,"):
         Query(guarantee=dataclasses.replace(served, delta=1e-6), weight="users", **(asked | {"domain": None}))
     made = run(CROWD.table(), Query(guarantee=served, weight="users", **asked))
     assert (made.mechanism, made.events) == ("even", ())

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from crowdgram.errors import EngineFailure, InvalidDomain
-from crowdgram.tables.engine import DuckEngine, Engine, engine_for, shielded
+from crowdgram.tables.engines import DuckEngine, Engine, engine_for, shielded
 
 SECRET = "zebra-4711"
 

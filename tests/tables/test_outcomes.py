@@ -21,7 +21,7 @@ from ibis.legacy.udf.vectorized import elementwise
 import crowdgram
 from crowdgram.errors import InvalidArgument
 from crowdgram.tables import open_rows, row_functions
-from crowdgram.tables.engine import Engine
+from crowdgram.tables.engines import Engine
 from crowdgram.tables.expressions import NODES, TEXTS, evaluate
 from crowdgram.tables.sources import open_source
 

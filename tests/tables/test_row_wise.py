@@ -11,7 +11,7 @@ from sqlglot import exp
 from crowdgram import Database
 from crowdgram.errors import PrivacyViolation
 from crowdgram.tables import open_rows, sql_text
-from crowdgram.tables.engine import DuckEngine
+from crowdgram.tables.engines import DuckEngine
 from crowdgram.tables.expressions import evaluate
 from crowdgram.tables.row_wise import check_row_wise
 from crowdgram.tables.sources import open_source

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..tables.engine import DuckEngine
+from ..tables.engines import DuckEngine
 
 __all__ = ["Remembering"]
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .domain import Domain
-from .engine import DuckEngine, Engine
+from .engines import DuckEngine, Engine
 from .rows import COUNT_LIMIT, Rows
 
 if TYPE_CHECKING:

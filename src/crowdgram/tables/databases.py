@@ -28,7 +28,7 @@ import pyarrow as pa
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
 from .arrow import UTF8, as_text
 from .columns import MissingColumn, check_columns
-from .engine import DuckEngine, Engine, fresh_name, shielded
+from .engines import DuckEngine, Engine, fresh_name, shielded
 from .queries import read_query
 from .row_wise import check_row_wise
 

@@ -20,7 +20,7 @@ import ibis.expr.datatypes as dt
 import pyarrow as pa
 
 from ..errors import InvalidArgument, InvalidDomain, UnreadableSource
-from .engine import Engine, engine_for
+from .engines import Engine, engine_for
 from .kinds import Value, arrow_keys, convert
 from .sources import SUFFIXES, read_column, read_columns
 

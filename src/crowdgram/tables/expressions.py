@@ -24,7 +24,7 @@ from ibis.common.deferred import Deferred
 
 from ..errors import InvalidArgument
 from . import row_functions as row
-from .engine import Engine
+from .engines import Engine
 from .sql_text import ALLOWED, Tree, check_unicode, columns_of, parse, row_wise, translate
 
 __all__ = ["Expression", "columns_of", "evaluate", "parse"]

@@ -31,7 +31,7 @@ import pyarrow as pa
 from ..errors import InvalidDomain, InvalidTable
 
 if TYPE_CHECKING:
-    from .engine import Engine
+    from .engines import Engine
 
 __all__ = ["Kind", "Value", "arrow_keys", "check_column", "convert", "key", "kind_of", "moment"]
 

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from ..errors import InvalidArgument
 from .columns import check_columns
-from .engine import Engine
+from .engines import Engine
 from .expressions import columns_of, evaluate
 from .sql_text import Tree, statements
 

@@ -29,7 +29,7 @@ import ibis
 import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
 
-from .engine import Engine
+from .engines import Engine
 from .kinds import moment
 
 __all__ = ["Misfit", "Type", "type_of"]

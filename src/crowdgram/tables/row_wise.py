@@ -3,31 +3,26 @@
 The rules of `sql_text` and `expressions` let nothing pass that looks beyond one row. If a rule were wrong, the plan
 would show it: an aggregate, a window, a DISTINCT, a sort, a limit, a sample, a join, a set operation and a subquery
 are operators of their own there. So what was built over the opened table is built over one row of nulls in its place,
-and every operator of the plan has to be on a list. What the opened table itself computes (a view, an Ibis table, a
-frame) is not in that plan: whoever made it answers for it. The plan is read before an engine simplifies it, and by the
-schema alone: no row is read.
+and every operator of the plan has to be on the engine's list (`Engine.ROW_WISE`). What the opened table itself computes
+(a view, an Ibis table, a frame) is not in that plan: whoever made it answers for it. The plan is read before an engine
+simplifies it, and by the schema alone: no row is read.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
 
 from ..errors import PrivacyViolation
-from .engine import DuckEngine, Engine, SparkEngine, shielded
+from .engines import Engine, shielded
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 __all__ = ["check_row_wise"]
-
-_ALLOWED = {"PROJECTION", "FILTER", "DUMMY_SCAN", "Project", "Filter", "SubqueryAlias", "OneRowRelation"}
-"""Operators of DuckDB and of Spark that look at one row at a time, and the one row that they start from."""
 
 _PLAIN = ("boolean", "integer", "decimal", "floating", "string", "uuid", "date", "timestamp")
 """Types that are computed with. Of all others nothing is asked but whether a value is null."""
@@ -38,8 +33,8 @@ def check_row_wise(engine: Engine, made: ir.Table, opened: ir.Table, stage: str)
 
     Only a fault in this package can make it raise. Whether it does depends on the schema and on what was asked.
     """
-    found = shielded(stage, lambda: list(_operators(engine, _over_nulls(made, opened))))
-    beyond = sorted(set(found) - _ALLOWED)
+    found = shielded(stage, lambda: list(engine.operators(_over_nulls(made, opened))))
+    beyond = sorted(set(found) - engine.ROW_WISE)
     if beyond:
         raise PrivacyViolation(
             f"the engine's plan of the query, the filter or the items holds {', '.join(beyond)}, which may look at "
@@ -56,39 +51,3 @@ def _over_nulls(made: ir.Table, opened: ir.Table) -> ir.Table:
 def _type(dtype: dt.DataType) -> dt.DataType:
     plain = any(getattr(dtype, f"is_{kind}")() for kind in _PLAIN)
     return dtype.copy(nullable=True) if plain else dt.null
-
-
-def _operators(engine: Engine, table: ir.Table) -> Iterator[str]:
-    query = str(engine.backend.compile(table))
-    if isinstance(engine, DuckEngine):
-        return _of_duckdb(engine.backend.con, query)
-    if isinstance(engine, SparkEngine):
-        return _of_spark(engine.backend._session, query)
-    raise NotImplementedError
-
-
-def _of_duckdb(connection: Any, query: str) -> Iterator[str]:
-    # The connection may be the caller's: its setting is put back.
-    before = connection.execute("SELECT current_setting('explain_output')").fetchone()[0]
-    connection.execute("SET explain_output = 'all'")
-    try:
-        plans = dict(connection.execute(f"EXPLAIN (FORMAT json) {query}").fetchall())
-    finally:
-        connection.execute(f"SET explain_output = '{before}'")
-    todo = json.loads(plans["logical_plan"])
-    while todo:
-        one = todo.pop()
-        todo += one["children"]
-        yield one["name"].strip()
-
-
-def _of_spark(session: Any, query: str) -> Iterator[str]:
-    # Spark Connect shows its plan as text only, in which a constant of the caller may look like an operator.
-    frame = getattr(session.sql(query), "_jdf", None)
-    todo = [] if frame is None else [frame.queryExecution().analyzed()]
-    while todo:
-        one = todo.pop()
-        todo += [one.children().apply(place) for place in range(one.children().size())]
-        yield str(one.nodeName())
-        if one.subqueries().size():  # they belong to expressions, and are no children
-            yield "Subquery"

@@ -17,7 +17,7 @@ import ibis
 
 from ..errors import InvalidArgument, InvalidTable
 from .columns import MissingColumn, check_columns
-from .engine import Engine
+from .engines import Engine
 from .expressions import columns_of, evaluate, parse
 from .kinds import check_column, key
 from .row_wise import check_row_wise

@@ -26,7 +26,7 @@ from .arrow import check_users, flat, holds_text, in_years, is_foreign
 from .columns import check_columns, listed
 from .databases import Database, as_database, asked_of, open_database, open_ibis, quoted, resolved_kind
 from .delimited import delimited, read_header
-from .engine import DuckEngine, Engine, engine_for, fresh_name, shielded
+from .engines import ENGINES, DuckEngine, Engine, engine_for, fresh_name, shielded
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -37,9 +37,6 @@ CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 _SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
-ENGINES = ("duckdb", "pyspark")
-"""Where tables are worked on in place: the conformance suite holds these to the same integers. From other databases
-that Ibis reaches, rows are streamed into the embedded engine."""
 SUFFIXES = CSV_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
 _BATCH, _TEXT = 2**11, 2**20
 """Rows of a DuckDB relation that are handed over at once, and the bytes that each text of them is below."""

@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from ..errors import InvalidArgument, InvalidTable
 from . import row_functions as row
-from .engine import Engine
+from .engines import Engine
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

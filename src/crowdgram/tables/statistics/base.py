@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..counts import Counts
-    from ..engine import Engine
+    from ..engines import Engine
 
 __all__ = [
     "UNIT",

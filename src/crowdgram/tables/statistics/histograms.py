@@ -17,7 +17,7 @@ from .base import Bound, BoundedSum, OneUser, Statistic, Vector, fetch_totals
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    from ..engine import Engine
+    from ..engines import Engine
 
 __all__ = ["UsersByRows", "bin_of", "check_edges", "user_histogram"]
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ...arrays import Integers
 from ...errors import InvalidArgument
-from ..engine import Engine
+from ..engines import Engine
 from ..kinds import convert
 from ..rows import Rows
 from .base import UNIT, Bound, BoundedSum, OneUser, Result, Statistic, Vector, digest, digest_of, fetch_totals

@@ -16,7 +16,7 @@ from ...arrays import Integers
 from ...errors import InvalidArgument
 from .. import counts as counting
 from ..counts import ROW_LIMIT, Counts, limited_counts, summed_counts
-from ..engine import Engine
+from ..engines import Engine
 from ..rows import Rows
 from .base import UNIT, Bound, BoundedSum, OneUser, Result, Statistic, Vector, hash_of, hashed
 from .capped import CappedRows

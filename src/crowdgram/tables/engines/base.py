@@ -1,8 +1,8 @@
-"""The engine that holds a table: where intermediate results are kept, fetched and dropped.
+"""What an engine is: where intermediate results are kept, fetched and dropped.
 
-Relational work is written once, in Ibis. What differs between engines is only how a table is kept for the next
-pass and dropped after the last one; that is all this file knows. An engine's own error message may quote rows, so
-it never leaves this file: `shielded` swaps it for one that speaks of the stage alone.
+Relational work is written once, in Ibis. What differs between engines is how a table is kept for the next pass and
+dropped after the last one, how text is compared byte by byte, and what a plan looks like. An engine's own error message
+may quote rows, so it never leaves this file: `shielded` swaps it for one that speaks of the stage alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,22 +22,15 @@ import ibis.expr.datatypes as dt
 import pyarrow as pa
 import sqlglot
 
-from ..errors import CrowdgramError, EngineFailure
-from ..interrupts import noted
-from .scratch import make_scratch
+from ...errors import CrowdgramError, EngineFailure
+from ...interrupts import noted
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["DuckEngine", "Engine", "SparkEngine", "engine_for", "fresh_name", "shielded"]
+__all__ = ["Engine", "fresh_name", "function", "shielded"]
 
 T = TypeVar("T")
-
-_SETTINGS = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.variable.substitute": "false",
-}
 
 
 def shielded(stage: str, call: Callable[[], T], stop: Callable[[], object] | None = None) -> T:
@@ -99,6 +91,9 @@ class Engine:
 
     TYPES: Mapping[str, Sequence[str]] = {}
     """What the engine calls the types of `row_functions`."""
+
+    ROW_WISE: frozenset[str] = frozenset()
+    """Operators of its plans that look at one row at a time, and the one row that they start from."""
 
     def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
         self.backend = backend
@@ -174,6 +169,10 @@ class Engine:
         found = shielded(stage, lambda: self._types(table), self._stop)
         return all(found[name] in self.TYPES[kind] for name, kind in types.items())
 
+    def operators(self, table: ir.Table) -> Iterator[str]:
+        """Every operator of the engine's plan of `table`, as it is before the engine simplifies it. No row is read."""
+        raise NotImplementedError
+
     def on_close(self, act: Callable[[], None]) -> None:
         """Have `act` done at the end, after all else."""
         self._on_close.append(act)
@@ -232,170 +231,7 @@ class Engine:
         self.backend.raw_sql(f'DROP TABLE IF EXISTS "{name}"')
 
 
-class DuckEngine(Engine):
-    """DuckDB, embedded by default."""
-
-    TYPES: Mapping[str, Sequence[str]] = {
-        "integer": ("BIGINT",),
-        "real": ("DOUBLE",),
-        "string": ("VARCHAR",),
-        "boolean": ("BOOLEAN",),
-        "date": ("DATE",),
-        "timestamp": ("TIMESTAMP",),
-    }
-
-    def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
-        super().__init__(backend, on_close)
-        self._exact: Any = None
-
-    @classmethod
-    def embedded(cls) -> DuckEngine:
-        """A private in-memory database that spills, if it must, to a folder only this user can read."""
-        folder, remove = make_scratch()
-        try:
-            backend = ibis.duckdb.connect(
-                temp_directory=folder,
-                preserve_insertion_order=False,
-                autoinstall_known_extensions=False,
-                autoload_known_extensions=False,
-            )
-            backend.raw_sql("SET enable_progress_bar = false")  # it would print to standard output
-        except BaseException:
-            remove()
-            raise
-
-        def dispose() -> None:
-            try:
-                backend.disconnect()
-            finally:
-                remove()
-
-        return cls(backend, [dispose])
-
-    def exact(self, text: Any) -> Any:
-        # Ibis has no COLLATE, but it can call a macro that has. The collation stays with the column in kept tables.
-        # `encode` takes the bytes as they are, `decode` fails on those that are no text, and TRY makes a null of that.
-        if self._exact is None:
-            name = fresh_name()
-            checked = "TRY(decode(encode(text::VARCHAR)))"
-            self.backend.raw_sql(f'CREATE TEMP MACRO "{name}"(text) AS {checked} COLLATE "binary"')
-            self._on_close.insert(0, lambda: self.backend.raw_sql(f'DROP MACRO "{name}"'))
-            self._exact = _function(name)
-        return self._exact(text)
-
-    def tried(self, value: Any) -> Any:
-        return _function("TRY", value.type())(value)
-
-    def register(self, data: object) -> ir.Table:
-        """Let DuckDB scan an Arrow object in place."""
-        name = fresh_name()
-        self.backend.con.register(name, data)
-        self._on_close.insert(0, lambda: self.backend.con.unregister(name))
-        return self._table(name)
-
-    def _stop(self) -> None:
-        # Without it, what other threads have begun would go on to the end of the table.
-        self.backend.con.interrupt()
-
-    def _create(self, name: str, table: ir.Table) -> None:
-        # Ibis would create, insert and rename; in one statement DuckDB is a fifth faster.
-        self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS {self._typed(table)}')
-
-    def exchange(self, table: ir.Table, users: ir.Table, rows: ir.Table, stage: str) -> None:
-        """Exchange the rows of these users in a kept table for others. All three are kept tables."""
-        name, leaving, coming = (one.get_name() for one in (table, users, rows))
-        columns = ", ".join(f'"{column}"' for column in table.columns)
-
-        def act() -> None:
-            self.backend.con.execute(f'DELETE FROM "{name}" USING "{leaving}" AS u WHERE "{name}"."user" = u."user"')
-            self.backend.con.execute(f'INSERT INTO "{name}" SELECT {columns} FROM "{coming}"')
-
-        shielded(stage, act, self._stop)
-
-    def _plan(self, table: ir.Table) -> None:
-        self.backend.con.execute(f"EXPLAIN {self._sql(table)}")
-
-    def _types(self, table: ir.Table) -> dict[str, str]:
-        return {row[0]: row[1] for row in self.backend.con.execute(f"DESCRIBE {self._sql(table)}").fetchall()}
-
-    def _upload(self, name: str, table: pa.Table) -> None:
-        source = fresh_name()
-        self.backend.con.register(source, table)
-        try:
-            self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS SELECT * FROM "{source}"')
-        finally:
-            self.backend.con.unregister(source)
-
-
-class SparkEngine(Engine):
-    """Spark through PySpark: kept tables are cached data frames behind temporary views.
-
-    The session is the user's. Until the end it has _SETTINGS: ANSI mode, since without it a sum that leaves 64 bits
-    would wrap around silently, and no bound would hold; constants read in the way in which Ibis writes them; and no
-    settings put in place of `${name}`, which could hold a quote and end the constant.
-    """
-
-    TYPES: Mapping[str, Sequence[str]] = {
-        "integer": ("bigint",),
-        "real": ("double",),
-        "string": ("string",),
-        "boolean": ("boolean",),
-        "date": ("date",),
-        "timestamp": ("timestamp", "timestamp_ntz"),
-    }
-
-    def __init__(self, backend: Any, session: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
-        before = {name: session.conf.get(name) for name in _SETTINGS}
-        super().__init__(backend, [*on_close, *(partial(session.conf.set, *one) for one in before.items())])
-        for name, value in _SETTINGS.items():
-            session.conf.set(name, value)
-        self._session = session
-        self._frames: dict[str, Any] = {}
-
-    def exact(self, text: Any) -> Any:
-        # A cast, which takes off a collation; Ibis would leave out its own.
-        return _function("try_validate_utf8")(_function("string")(text))
-
-    def pattern(self, like: str) -> str:
-        return like.replace("\\", "\\\\")  # it escapes, and in front of most characters it is an error
-
-    def _create(self, name: str, table: ir.Table) -> None:
-        self._hold(name, self._session.sql(self._typed(table)))
-
-    def _plan(self, table: ir.Table) -> None:
-        self._session.sql(self._sql(table))
-
-    def _fetch(self, table: ir.Table) -> pa.Table:
-        # Ibis goes by way of pandas, which fails on moments far from today and rounds integers that stand beside nulls.
-        return self._session.sql(self._sql(table)).toArrow().cast(table.schema().to_pyarrow())
-
-    def _types(self, table: ir.Table) -> dict[str, str]:
-        return dict(self._session.sql(self._sql(table)).dtypes)
-
-    def _upload(self, name: str, table: pa.Table) -> None:
-        self._hold(name, self._session.createDataFrame(table.to_pandas()))
-
-    def _hold(self, name: str, frame: Any) -> None:
-        frame = frame.cache()
-        frame.count()  # fills the cache now: the source is read once, and later passes all see the same rows
-        frame.createOrReplaceTempView(name)
-        self._frames[name] = frame
-
-    def _drop(self, name: str) -> None:
-        self._session.catalog.dropTempView(name)
-        self._frames.pop(name).unpersist()
-
-
-def engine_for(backend: Any, on_close: Sequence[Callable[[], None]] = ()) -> Engine:
-    """The engine for an Ibis backend that the caller connected."""
-    if backend.name == "duckdb":
-        return DuckEngine(backend, on_close)
-    if backend.name == "pyspark":
-        return SparkEngine(backend, backend._session, on_close)
-    return Engine(backend, on_close)
-
-
-def _function(name: str, dtype: dt.DataType = dt.string) -> Any:
+def function(name: str, dtype: dt.DataType = dt.string) -> Any:
     """A function of the engine, of one value and of its type, that Ibis does not know."""
 
     def value(value: Any) -> Any:

@@ -1,0 +1,94 @@
+"""Spark as an engine: the session is the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from .base import Engine, function
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["SparkEngine"]
+
+_SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.variable.substitute": "false",
+}
+
+
+class SparkEngine(Engine):
+    """Spark through PySpark: kept tables are cached data frames behind temporary views.
+
+    The session is the user's. Until the end it has _SETTINGS: ANSI mode, since without it a sum that leaves 64 bits
+    would wrap around silently, and no bound would hold; constants read in the way in which Ibis writes them; and no
+    settings put in place of `${name}`, which could hold a quote and end the constant.
+    """
+
+    TYPES: Mapping[str, Sequence[str]] = {
+        "integer": ("bigint",),
+        "real": ("double",),
+        "string": ("string",),
+        "boolean": ("boolean",),
+        "date": ("date",),
+        "timestamp": ("timestamp", "timestamp_ntz"),
+    }
+    ROW_WISE = frozenset({"Project", "Filter", "SubqueryAlias", "OneRowRelation"})
+
+    def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
+        session = backend._session
+        before = {name: session.conf.get(name) for name in _SETTINGS}
+        super().__init__(backend, [*on_close, *(partial(session.conf.set, *one) for one in before.items())])
+        for name, value in _SETTINGS.items():
+            session.conf.set(name, value)
+        self._session = session
+        self._frames: dict[str, Any] = {}
+
+    def exact(self, text: Any) -> Any:
+        # A cast, which takes off a collation; Ibis would leave out its own.
+        return function("try_validate_utf8")(function("string")(text))
+
+    def pattern(self, like: str) -> str:
+        return like.replace("\\", "\\\\")  # it escapes, and in front of most characters it is an error
+
+    def operators(self, table: ir.Table) -> Iterator[str]:
+        # Spark Connect shows its plan as text only, in which a constant of the caller may look like an operator.
+        frame = getattr(self._session.sql(str(self.backend.compile(table))), "_jdf", None)
+        todo = [] if frame is None else [frame.queryExecution().analyzed()]
+        while todo:
+            one = todo.pop()
+            todo += [one.children().apply(place) for place in range(one.children().size())]
+            yield str(one.nodeName())
+            if one.subqueries().size():  # they belong to expressions, and are no children
+                yield "Subquery"
+
+    def _create(self, name: str, table: ir.Table) -> None:
+        self._hold(name, self._session.sql(self._typed(table)))
+
+    def _plan(self, table: ir.Table) -> None:
+        self._session.sql(self._sql(table))
+
+    def _fetch(self, table: ir.Table) -> pa.Table:
+        # Ibis goes by way of pandas, which fails on moments far from today and rounds integers that stand beside nulls.
+        return self._session.sql(self._sql(table)).toArrow().cast(table.schema().to_pyarrow())
+
+    def _types(self, table: ir.Table) -> dict[str, str]:
+        return dict(self._session.sql(self._sql(table)).dtypes)
+
+    def _upload(self, name: str, table: pa.Table) -> None:
+        self._hold(name, self._session.createDataFrame(table.to_pandas()))
+
+    def _hold(self, name: str, frame: Any) -> None:
+        frame = frame.cache()
+        frame.count()  # fills the cache now: the source is read once, and later passes all see the same rows
+        frame.createOrReplaceTempView(name)
+        self._frames[name] = frame
+
+    def _drop(self, name: str) -> None:
+        self._session.catalog.dropTempView(name)
+        self._frames.pop(name).unpersist()
