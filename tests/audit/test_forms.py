@@ -51,9 +51,10 @@ def test_the_attack_comes_close(form):
 @pytest.mark.slow
 @pytest.mark.parametrize("twin", RELEASE_TWINS, ids=lambda twin: twin.broken.name)
 def test_broken_releases_are_caught_and_their_siblings_stand(twin):
-    caught = attack(twin.broken, runs=RUNS[twin.broken.name], pairs=twin.pairs)
-    assert caught.refuted
-    assert caught.epsilon > 1.05 * twin.broken.claim.epsilon
+    runs, pure = RUNS[twin.broken.name], not twin.broken.claim.delta
+    # A pure loss above epsilon is a proof by itself: one at a time, until one is seen.
+    tried = (attack(twin.broken, runs=1 if pure else runs, pairs=twin.pairs) for _ in range(runs if pure else 1))
+    assert any(caught.refuted and caught.epsilon > 1.05 * twin.broken.claim.epsilon for caught in tried)
     assert not attack(twin.healthy, runs=1, confidence=SURE, pairs=twin.pairs).refuted
 
 
