@@ -24,9 +24,16 @@ def test_every_two_choices_meet_in_few_combinations(monkeypatch):
     assert met(few[1:]) != met(few)
 
 
+def test_every_choice_is_in_one_of_fewer_combinations(monkeypatch):
+    monkeypatch.setattr(thorough, "THOROUGH", False)
+    few = thorough.each(*CHOICES)
+    assert [set(column) for column in zip(*few, strict=True)] == [set(choice) for choice in CHOICES]
+    assert len(few) == 4
+
+
 def test_all_combinations_if_thorough(monkeypatch):
     monkeypatch.setattr(thorough, "THOROUGH", True)
-    assert thorough.combined(*CHOICES) == list(product(*CHOICES))
+    assert thorough.combined(*CHOICES) == thorough.each(*CHOICES) == list(product(*CHOICES))
     assert thorough.examples(7).max_examples == 70
     assert thorough.examples(7, 9).max_examples == 9
 

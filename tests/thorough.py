@@ -27,3 +27,10 @@ def combined(*choices):
             left -= pairs[kept[-1]]
         rows = sorted(kept)
     return [tuple(choice[j] for choice, j in zip(choices, row, strict=True)) for row in rows]
+
+
+def each(*choices):
+    """Combinations of one of each: so many that every choice is in one of them; all of them if thorough."""
+    if THOROUGH:
+        return list(product(*choices))
+    return [tuple(choice[j % len(choice)] for choice in choices) for j in range(max(map(len, choices)))]

@@ -19,6 +19,7 @@ from crowdgram.errors import InvalidArgument
 from crowdgram.synth import Visits
 
 from ..results.synthetic import exact, grouped, made, noisy, zipf
+from ..thorough import combined
 from .test_entropy import CASES, plain_entropy
 
 
@@ -49,9 +50,10 @@ def distances(case, kind, apart, laplace=False, claimed=1.0, runs=30):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("laplace", [False, True])
-@pytest.mark.parametrize("apart", [0.0, 0.5])
-@pytest.mark.parametrize("case", ["few", "well measured", "long tail", "mostly lost", "all alike"])
+@pytest.mark.parametrize(
+    ("case", "apart", "laplace"),
+    combined(["few", "well measured", "long tail", "mostly lost", "all alike"], [0.0, 0.5], [False, True]),
+)
 def test_intervals_of_distances_hold_the_truth(case, apart, laplace):
     assert distances(case, "l1", apart, laplace)[1] >= 0.85
     assert distances(case, "l2", apart, laplace)[1] >= 0.8

@@ -11,16 +11,17 @@ from crowdgram.privacy import GaussianEvent, LaplaceEvent, epsilon_spent
 from crowdgram.synth import Crowd
 from crowdgram.tables import UNIT
 
+from ..thorough import combined
 from .crowds import answers, assert_valid, counted, run, run_on
 
 CROWD = Crowd(users=3000, rows=8, items=6, tail=0.5, differ=0.2, seed=4)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "sample-one"])
-@pytest.mark.parametrize("weight", ["rows", "users"])
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-@pytest.mark.parametrize("cap", [None, 20])
+@pytest.mark.parametrize(
+    ("mechanism", "weight", "adjacency", "cap"),
+    combined(["laplace", "gaussian", "sample-one"], ["rows", "users"], ["add-remove", "replace"], [None, 20]),
+)
 def test_all_of_the_budget_is_spent(mechanism, weight, adjacency, cap):
     made = run_on(CROWD, mechanism, weight=weight, adjacency=adjacency, max_rows_per_user=cap)
     assert_valid(made, 6)

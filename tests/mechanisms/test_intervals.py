@@ -5,7 +5,8 @@ errors), pooled over items and releases, and the predicted l1 error is within 30
 was run by hand, at least 24 times; `cover` and `population` are the measured means, `scatter` the standard deviation of
 one release's coverage, all rounded. A test takes the median of `TIMES` releases of fresh tables, because one release in
 some hundreds sees rows that are not there, and alarms at five standard deviations of a median: by a normal
-approximation a false alarm in about a million runs of a case.
+approximation a false alarm in about a million runs of a case. Where a number of releases must pass, no more are made
+once so many did.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def measure(case):
     return np.array(found)
 
 
-@pytest.mark.parametrize("case", CASES if THOROUGH else CASES[::2], ids=str)
+@pytest.mark.parametrize("case", CASES if THOROUGH else CASES[::3], ids=str)
 def test_coverage_and_prediction(case):
     found = measure(case)
     assert len(found) >= TIMES / 2
@@ -111,7 +112,7 @@ def test_few_items_and_few_rows():
     97% of intervals cover, measured over 60 releases. With a correction to first order only it was 54%, which this
     notices; a false alarm needs 10 misses of 36.
     """
-    covered = []
+    covered = 0
     for seed in range(12):
         generator = np.random.default_rng(seed)
         users, items = generator.integers(0, 4000, 20_000), generator.choice(3, 20_000, p=[0.6, 0.3, 0.1])
@@ -119,8 +120,10 @@ def test_few_items_and_few_rows():
         with counted(table, 3) as counts:
             made = run(counts, "adaptive").estimate
         truth = answers(table, 3)["rows"]
-        covered.append((made.lower <= truth) & (truth <= made.upper))
-    assert np.sum(covered) > 26
+        covered += ((made.lower <= truth) & (truth <= made.upper)).sum()
+        if covered > 26:
+            break
+    assert covered > 26
 
 
 def test_robots_with_a_fifth_of_all_rows_are_not_clipped_away():
@@ -132,12 +135,16 @@ def test_robots_with_a_fifth_of_all_rows_are_not_clipped_away():
     pages, items = np.unique(table["page"].to_pylist(), return_inverse=True)
     table = table_of(table["user"].to_numpy(), items)
     truth = answers(table, len(pages))["rows"]
+    near = sure = honest = 0
     with counted(table, len(pages)) as counts:
-        made = [run(counts).estimate for _ in range(7)]
-    near = [np.abs(each.probabilities - truth).sum() < 0.15 for each in made]
-    sure = [((each.lower <= truth) & (truth <= each.upper)).mean() > 0.6 for each in made]
-    honest = [each.predicted_l1_error > 0.02 for each in made]
-    assert min(sum(near), sum(sure), sum(honest)) >= 4
+        for _ in range(7):
+            made = run(counts).estimate
+            near += np.abs(made.probabilities - truth).sum() < 0.15
+            sure += ((made.lower <= truth) & (truth <= made.upper)).mean() > 0.6
+            honest += made.predicted_l1_error > 0.02
+            if min(near, sure, honest) >= 4:
+                break
+    assert min(near, sure, honest) >= 4
 
 
 @pytest.mark.parametrize("items", [250, 1000])
@@ -149,6 +156,11 @@ def test_one_large_item_among_many_is_covered(items):
     shares = np.append(0.4, np.full(items - 1, 0.6 / (items - 1)))
     table = table_of(np.arange(3000), generator.choice(items, 3000, p=shares))
     truth = answers(table, items)["users"]
+    covered = 0
     with counted(table, items) as counts:
-        made = [run(counts, weight="users").estimate for _ in range(12)]
-    assert sum(each.lower[0] <= truth[0] <= each.upper[0] for each in made) > 5
+        for _ in range(12):
+            made = run(counts, weight="users").estimate
+            covered += made.lower[0] <= truth[0] <= made.upper[0]
+            if covered > 5:
+                break
+    assert covered > 5

@@ -12,7 +12,7 @@ import pytest
 
 from crowdgram.synth import Crowd
 
-from ..thorough import combined
+from ..thorough import THOROUGH, combined
 from .crowds import assert_valid, counted, run, run_on, table_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error::RuntimeWarning")]
@@ -29,15 +29,15 @@ SIZES = [
     (3000, 20, 300),
 ]
 WAYS = list(itertools.product(["rows", "users"], ["add-remove", "replace"]))
+SOME_WAYS = WAYS if THOROUGH else WAYS[::3]
 
 
-@pytest.mark.parametrize(("mechanism", "size", "delta"), combined(MECHANISMS, SIZES, [1e-6, 0.0]))
-def test_sizes(mechanism, size, delta):
-    users, rows, items = size
+@pytest.mark.parametrize(("mechanism", "size", "delta", "way"), combined(MECHANISMS, SIZES, [1e-6, 0.0], SOME_WAYS))
+def test_sizes(mechanism, size, delta, way):
+    (users, rows, items), (weight, adjacency) = size, way
     crowd = Crowd(users=users, rows=rows, items=items, differ=0.3, seed=7)
-    with counted(crowd.table(), items) as counts:
-        for weight, adjacency in WAYS[::3]:
-            assert_valid(run(counts, mechanism, weight=weight, adjacency=adjacency, delta=delta), items)
+    made = run_on(crowd, mechanism, weight=weight, adjacency=adjacency, delta=delta)
+    assert_valid(made, items)
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,12 @@ def test_budgets_and_shapes(mechanism, epsilon, delta, shape):
         assert_valid(made, 30)
 
 
-@pytest.mark.parametrize("cap", [1, 12, 2**20])
-@pytest.mark.parametrize("delta", [1e-6, 0.0])
-def test_caps_that_are_given(cap, delta):
+@pytest.mark.parametrize(
+    ("cap", "mechanism", "weight", "delta"), combined([1, 12, 2**20], MECHANISMS, ["rows", "users"], [1e-6, 0.0])
+)
+def test_caps_that_are_given(cap, mechanism, weight, delta):
     crowd = Crowd(users=800, rows=12, items=30, tail=1.5, seed=8)
-    with counted(crowd.table(), 30) as counts:
-        for mechanism, weight in itertools.product(MECHANISMS, ["rows", "users"]):
-            assert_valid(run(counts, mechanism, weight=weight, max_rows_per_user=cap, delta=delta), 30)
+    assert_valid(run_on(crowd, mechanism, weight=weight, max_rows_per_user=cap, delta=delta), 30)
 
 
 @pytest.mark.parametrize(("rounds", "users", "delta"), combined([1, 2, 4, 12], [1, 800], [1e-6, 0.0]))
@@ -84,24 +83,20 @@ def test_one_item_has_all_the_rows(mechanism, weight, users):
         assert made.estimate.probabilities[3] > 0.9
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("weight", ["rows", "users"])
-@pytest.mark.parametrize("delta", [1e-6, 0.0])
+@pytest.mark.parametrize(("mechanism", "weight", "delta"), combined(MECHANISMS, ["rows", "users"], [1e-6, 0.0]))
 def test_a_domain_of_one_item(mechanism, weight, delta):
     made = run_on(Crowd(users=200, rows=5, items=1, seed=1), mechanism, weight=weight, delta=delta)
     assert_valid(made, 1)
     assert made.estimate.probabilities.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("delta", [1e-6, 0.0])
-def test_nearly_all_rows_are_outside_the_domain(mechanism, delta):
+@pytest.mark.parametrize(("mechanism", "weight", "delta"), combined(MECHANISMS, ["rows", "users"], [1e-6, 0.0]))
+def test_nearly_all_rows_are_outside_the_domain(mechanism, weight, delta):
     """One user of a thousand has rows that count."""
     users, items = np.repeat(np.arange(1000), 4), np.full(4000, 77)
     items[:4] = [0, 1, 1, 2]
-    for weight in ("rows", "users"):
-        with counted(table_of(users, items), 5) as counts:
-            assert_valid(run(counts, mechanism, weight=weight, delta=delta), 5)
+    with counted(table_of(users, items), 5) as counts:
+        assert_valid(run(counts, mechanism, weight=weight, delta=delta), 5)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -25,6 +25,7 @@ from crowdgram.synth import Crowd
 
 from ..mechanisms.crowds import counted
 from ..samplers import Scripted
+from ..thorough import combined
 from .crowds import sampled, zipf
 
 ADJACENCIES = [Adjacency.ADD_REMOVE, Adjacency.REPLACE]
@@ -40,10 +41,9 @@ def budget(adjacency=Adjacency.REPLACE, epsilon=1.0, delta=1e-6):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("constants", ["paper", "tight"])
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize(("items", "rows"), [DENSE, SPARSE], ids=["dense", "sparse"])
-def test_every_algorithm_spends_what_it_has_and_no_more(items, rows, adjacency, constants):
+@pytest.mark.parametrize(("constants", "adjacency", "size"), combined(["tight", "paper"], ADJACENCIES, [DENSE, SPARSE]))
+def test_every_algorithm_spends_what_it_has_and_no_more(size, adjacency, constants):
+    items, rows = size
     spending = budget(adjacency)
     learned = learn(sampled(zipf(items), rows, 500, 1), spending, users=500, alpha=0.5, constants=constants)
     assert learned.regime == ("dense" if items <= rows else "sparse")
@@ -193,8 +193,7 @@ def test_doubling_bins():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize(("constants", "rows"), [("paper", None), ("tight", None), ("tight", 16), ("paper", 16)])
+@pytest.mark.parametrize(("adjacency", "constants", "rows"), combined(ADJACENCIES, ["paper", "tight"], [None, 16]))
 def test_users_with_different_numbers_of_rows(adjacency, constants, rows):
     errors = []
     with counted(CROWD.table(), 8) as counts:

@@ -166,7 +166,7 @@ def rows_of(user, cell):
 
 
 @pytest.mark.slow
-@examples(9)
+@examples(6, 90)
 @given(
     crowds, st.integers(-3, 3), user_rows, st.one_of(st.just({}), user_rows), statistics(), st.integers(1, ITEMS + 1)
 )

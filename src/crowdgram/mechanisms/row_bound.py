@@ -165,12 +165,31 @@ def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | N
     bounds = np.unique(sizes[users.max(axis=0) > 0])
     if len(bounds) > MOST_BOUNDS:
         bounds = np.geomspace(bounds[0], bounds[-1], MOST_BOUNDS)
-    kept = np.minimum(1.0, bounds[:, None] / sizes)  # bounds x points
     before = users * masses
-    after = before @ kept.T
+    after = before @ np.minimum(1.0, bounds[:, None] / sizes).T
     noises = noise * bounds / np.maximum(after, 1e-300)
-    biases = np.stack([2 * _variation(before, before * each, part) for each in kept], axis=1)
-    return _Costs(bounds, weights, noises, biases)
+    return _Costs(bounds, weights, noises, 2 * _variations(before, sizes, bounds, after, part))
+
+
+def _variations(before: Floats, sizes: Floats, bounds: Floats, after: Floats, part: Floats) -> Floats:
+    """`_variation` for every crowd (rows) and bound (columns); `after`: the sums that the bounds leave.
+
+    A point keeps min(1, R / size) of its sum. Divided by what all keep, that falls as sizes grow: shares rise up to one
+    size and fall beyond it, and sums over the points below a size are enough.
+    """
+    order = np.argsort(sizes)
+    sizes, counted, total = sizes[order], (before * part)[:, order], before.sum(axis=1, keepdims=True)
+    sums, by_size = (np.pad(np.cumsum(each, axis=1), ((0, 0), (1, 0))) for each in (counted, counted / sizes))
+    whole = np.searchsorted(sizes, bounds, side="right")
+    rising = np.maximum(np.searchsorted(sizes, bounds * total / after), whole)
+    below = np.take_along_axis(sums, rising, axis=1)
+    kept = sums[:, whole] - bounds * by_size[:, whole]
+    kept_below = kept + bounds * np.take_along_axis(by_size, rising, axis=1)
+    kept_all = kept + bounds * by_size[:, -1:]
+    risen = kept_below / after - below / total
+    fallen = (sums[:, -1:] - below) / total - (kept_all - kept_below) / after
+    variations: Floats = np.maximum(risen + fallen, 0.0) / 2
+    return variations
 
 
 def _variation(before: Floats, after: Floats, part: Floats) -> Floats:
