@@ -38,7 +38,7 @@ def found(pairs, guarantee=GUARANTEE, share=0.5, sampler=OPENDP, find=discover):
     users, items = zip(*pairs, strict=True) if pairs else ((), ())
     table = pa.table({"u": pa.array(users, pa.int64()), "i": pa.array(items, pa.int64())})
     rows = open_rows(table, user="u", item="i")
-    spending = Spending(guarantee, sampler)
+    spending = Spending(guarantee, sampler=sampler)
     with rows.engine:
         plan = plan_discovery(guarantee, share, "gaussian")
         items, _ = find(tally_rows(rows), open_search(spending.open(), plan), plan)

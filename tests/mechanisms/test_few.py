@@ -39,7 +39,7 @@ def crowd(users, items_each, times=1, kinds=40):
 
 
 def looking(sampler=OPENDP):
-    return Spending(GUARANTEE, sampler).open().looks(look_reserves(GUARANTEE))
+    return Spending(GUARANTEE, sampler=sampler).open().looks(look_reserves(GUARANTEE))
 
 
 # --- the look
@@ -159,7 +159,8 @@ def histogram(pairs, look=ONE_ITEM, guarantee=GUARANTEE, sampler=OPENDP, raised=
     """raised: what the chance that the threshold may fail with is multiplied by."""
     rows = tallied(pairs)
     with rows.engine:
-        search = Spending(guarantee, sampler).open().search("threshold for items", delta=0.25 * guarantee.delta)
+        opening = Spending(guarantee, sampler=sampler).open()
+        search = opening.search("threshold for items", delta=0.25 * guarantee.delta, rounds=1, mu=0.1)
         search.chance *= raised
         return find_few(rows, search, look, None)
 

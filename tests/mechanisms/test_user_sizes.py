@@ -111,7 +111,7 @@ def test_the_second_look_has_wide_bins_beyond_the_crowd_and_counts_every_user_on
     sampler = Scripted(laplace_by=lambda sums, _: drawn.append(sums.tolist()) or np.asarray(sums))
     histogram = np.array([1000 if 4 <= edge <= 60 else 0 for edge in EDGES])
     guarantee = Guarantee(1.0, 1e-6)
-    rows = look_at_rows(histogram, Spending(guarantee, sampler).open().looks(row_reserves(guarantee, 6)), 6)
+    rows = look_at_rows(histogram, Spending(guarantee, sampler=sampler).open().looks(row_reserves(guarantee, 6)), 6)
     assert len(drawn) == 2
     assert [sum(each) for each in drawn] == [int(histogram.sum()) * HISTOGRAM_UNIT] * 2
     assert len(drawn[0]) == len(EDGES)

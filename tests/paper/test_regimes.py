@@ -33,7 +33,7 @@ DENSE, SPARSE = (10, 60), (60, 10)  # items, rows
 
 
 def start(adjacency=Adjacency.REPLACE, sampler=OPENDP):
-    return Spending(Guarantee(1.0, 1e-6, adjacency), sampler).open().start()
+    return Spending(Guarantee(1.0, 1e-6, adjacency), sampler=sampler).open().start()
 
 
 def budget(adjacency=Adjacency.REPLACE, epsilon=1.0, delta=1e-6):

@@ -37,7 +37,7 @@ LOOK = Reserve("look", BOUND, 0.1)
 
 
 def looks(guarantee=ADD_REMOVE, *reserves, sampler=None):
-    spending = Spending(guarantee) if sampler is None else Spending(guarantee, sampler)
+    spending = Spending(guarantee) if sampler is None else Spending(guarantee, sampler=sampler)
     return spending.open().looks(reserves)
 
 
@@ -197,7 +197,7 @@ def test_choices_are_recorded_with_the_scale_that_their_range_needs():
         scales.append(scale)
         return np.zeros(len(scores), dtype=np.int64)
 
-    start = Spending(ADD_REMOVE, Scripted(choose_by=seen)).open().start()
+    start = Spending(ADD_REMOVE, sampler=Scripted(choose_by=seen)).open().start()
     chosen, event = start.choose("one", SUMS, sensitivity=4, epsilon=0.125)
     assert (chosen, event) == (0, ExponentialEvent("one", 0.125, 3))
     start.choose("half", SUMS, sensitivity=4, epsilon=0.125, monotone=True)
@@ -264,19 +264,66 @@ def test_a_finish_needs_something_that_is_left():
 # --- a search: a threshold, looks, and Gaussian noise by public values
 
 
-def searching(guarantee=ADD_REMOVE, *reserves, sampler=None):
-    spending = Spending(guarantee) if sampler is None else Spending(guarantee, sampler)
-    return spending.open().search("items", delta=2.5e-7, reserves=reserves)
+def searching(guarantee=ADD_REMOVE, *reserves, sampler=None, pure_delta=1.25e-7, rounds=1, mu=0.05):
+    spending = Spending(guarantee) if sampler is None else Spending(guarantee, sampler=sampler)
+    return spending.open().search("items", delta=2.5e-7, rounds=rounds, mu=mu, pure_delta=pure_delta, reserves=reserves)
 
 
-def ended(search, pure_delta=1.25e-7, mu=0.05):
+def ended(search, mu=0.05):
     rounds = search.rounds()
     rounds.gaussian("items", SUMS, bound=BOUND, mu=mu, non_negative=True, dimension=2**40)
-    return rounds.end(pure_delta=pure_delta)
+    return rounds.end()
 
 
 def found(guarantee=ADD_REMOVE, pure_delta=1.25e-7, reserves=(LOOK,), sampler=None):
-    return ended(searching(guarantee, *reserves, sampler=sampler), pure_delta)
+    return ended(searching(guarantee, *reserves, sampler=sampler, pure_delta=pure_delta))
+
+
+def test_a_search_draws_the_rounds_that_it_began_with():
+    """How many there are, and for how much, decides what a pure finish has left: both are public values."""
+    rounds = searching(rounds=2).rounds()
+    with pytest.raises(PrivacyViolation, match="2 are left"):
+        rounds.end()
+    rounds.gaussian("one", SUMS, bound=BOUND, mu=0.05)
+    for mu in (0.04, 0.06):
+        with pytest.raises(PrivacyViolation, match="not among"):
+            rounds.gaussian("other", SUMS, bound=BOUND, mu=mu)
+    rounds.gaussian("two", SUMS, bound=BOUND, mu=0.05)
+    with pytest.raises(PrivacyViolation, match="not among"):
+        rounds.gaussian("three", SUMS, bound=BOUND, mu=0.05)
+    rounds.end()
+
+
+@pytest.mark.parametrize("pure_delta", [-1e-9, 7.6e-7, 0.9, math.nan])
+def test_the_parts_of_delta_are_given_before_the_search_and_fit_into_it(pure_delta):
+    with pytest.raises(PrivacyViolation, match="pure_delta"):
+        searching(pure_delta=pure_delta)
+
+
+def test_all_looks_of_a_list_together_keep_the_guarantee():
+    """Any of them may be drawn, by the outcomes of others, and the release may end there."""
+    many = [Reserve(f"look {number}", BOUND, 0.04) for number in range(40)]
+    with pytest.raises(PrivacyViolation):
+        Spending(ADD_REMOVE).open().looks(many)
+    Spending(ADD_REMOVE).open().looks(many[:10])
+
+
+def test_a_reserve_does_not_hide_the_threshold():
+    with pytest.raises(PrivacyViolation, match="has taken place"):
+        searching(ADD_REMOVE, Reserve("items", BOUND, 0.01))
+
+
+def test_a_pure_start_keeps_to_epsilon():
+    start = Spending(ADD_REMOVE).open().start()
+    for number in range(20):
+        start.laplace(f"event {number}", SUMS, bound=BOUND, epsilon=0.05 * (1 - 2**-40))
+    with pytest.raises(PrivacyViolation, match="pure start"):
+        start.laplace("one more", SUMS, bound=BOUND, epsilon=0.05)
+
+
+def test_a_bound_beyond_doubles_is_rounded_up():
+    phase = Spending(ADD_REMOVE).open().looks()
+    assert phase.gaussian_sigma(2**53 + 1, 0.1) > phase.gaussian_sigma(2**53, 0.1)
 
 
 def test_a_threshold_is_recorded_and_halved_for_replaced_users():
@@ -285,7 +332,7 @@ def test_a_threshold_is_recorded_and_halved_for_replaced_users():
         assert search.chance == each
         assert search.events == (ThresholdEvent("items", 2.5e-7),)
     with pytest.raises(PrivacyViolation):
-        Spending(ADD_REMOVE).open().search("items", delta=1.1e-6)
+        Spending(ADD_REMOVE).open().search("items", delta=1.1e-6, rounds=1, mu=0.1)
 
 
 def test_a_private_number_of_sums_is_not_recorded():
@@ -413,12 +460,12 @@ def test_a_pure_finish_instead_of_a_search_spends_all_of_epsilon_and_no_more(gua
 
 
 def test_a_phase_is_over_when_the_next_one_begins():
-    spending = Spending(ADD_REMOVE, NO_NOISE)
+    spending = Spending(ADD_REMOVE, sampler=NO_NOISE)
     opening = spending.open()
     with pytest.raises(PrivacyViolation, match="once"):
         spending.open()
     phase = opening.looks([LOOK])
-    for late in (opening.looks, opening.start, lambda: opening.search("items", delta=1e-8)):
+    for late in (opening.looks, opening.start, lambda: opening.search("items", delta=1e-8, rounds=1, mu=0.1)):
         with pytest.raises(PrivacyViolation, match="Opening of this budget is over"):
             late()
     finish = phase.finish_purely()
@@ -433,14 +480,15 @@ def test_what_followed_a_search_is_over_too():
     rounds = search.rounds()
     with pytest.raises(PrivacyViolation, match="over"):
         search.finish_purely()
-    ready = rounds.end(pure_delta=0.0)
-    for late in (lambda: rounds.end(pure_delta=0.5), lambda: rounds.gaussian("late", SUMS, bound=BOUND, mu=1e-3)):
+    rounds.gaussian("items", SUMS, bound=BOUND, mu=0.05)
+    ready = rounds.end()
+    for late in (rounds.end, lambda: rounds.gaussian("late", SUMS, bound=BOUND, mu=1e-3)):
         with pytest.raises(PrivacyViolation, match="over"):
             late()
     ready.looks()
     with pytest.raises(PrivacyViolation, match="over"):
         ready.looks()
-    start = Spending(ADD_REMOVE, NO_NOISE).open().start()
+    start = Spending(ADD_REMOVE, sampler=NO_NOISE).open().start()
     start.finish()
     for late in (start.finish, lambda: start.laplace("late", SUMS, bound=BOUND, epsilon=0.1)):
         with pytest.raises(PrivacyViolation, match="over"):
@@ -458,30 +506,27 @@ ILLEGAL = {
     "a pure finish after a Gaussian round": "opening.looks().rounds().finish_purely()",
     "Gaussian noise in a pure finish": 'opening.looks().finish_purely().gaussian("a", sums, bound=1, mu=0.1)',
     "what a pure finish leaves to rounds": "opening.looks().finish_purely().remaining_mu(1)",
-    "a threshold after the looks began": 'opening.looks().search("a", delta=0.1)',
-    "an end of a search that never was": "opening.looks().rounds().end(pure_delta=0.0)",
-    "a pure finish once rounds have found items": 'opening.search("a", delta=0.1).rounds().finish_purely()',
-    "a second search": 'opening.search("a", delta=0.1).rounds().end(pure_delta=0.0).search("b", delta=0.1)',
-    "a pure start after a search": 'opening.search("a", delta=0.1).rounds().end(pure_delta=0.0).start()',
+    "a threshold after the looks began": 'opening.looks().search("a", delta=0.1, rounds=1, mu=0.1)',
+    "an end of a search that never was": "opening.looks().rounds().end()",
+    "a pure finish once rounds have found items": "search.rounds().finish_purely()",
+    "a second search": 'search.rounds().end().search("b", delta=0.1, rounds=1, mu=0.1)',
+    "a pure start after a search": "search.rounds().end().start()",
     "any finish of looks": "opening.looks().finish()",
     "any finish of a pure finish": "opening.looks().finish_purely().finish()",
     "Gaussian noise in a pure start": 'opening.start().gaussian("a", sums, bound=1, mu=0.1)',
     "what is left of a start that has not ended": "opening.start().selection_epsilon(1)",
-    "a search before a mechanism that needs lists": (
-        'Paper().run(counts, opening.search("a", delta=0.1).rounds().end(pure_delta=0.0), request)'
-    ),
+    "a search before a mechanism that needs lists": ("Paper().run(counts, search.rounds().end(), request)"),
 }
 LEGAL = """
 opening.looks([]).laplace("a", sums, bound=1, epsilon=0.1)
 opening.looks().rounds().gaussian("a", sums, bound=1, mu=0.1)
 opening.looks().finish_purely().choose("a", sums, sensitivity=1, epsilon=0.1)
-search = opening.search("a", delta=0.1)
 search.laplace("a", sums, bound=1, epsilon=0.1)
 search.finish_purely().laplace("a", sums, bound=1, epsilon=0.1)
-search.rounds().end(pure_delta=0.0).looks().rounds().gaussian("a", sums, bound=1, mu=0.1)
+search.rounds().end().looks().rounds().gaussian("a", sums, bound=1, mu=0.1)
 opening.start().finish().gaussian("a", sums, bound=1, mu=0.1)
 Paper().run(counts, opening, request)
-Laplace().run(counts, search.rounds().end(pure_delta=0.0), request)
+Laplace().run(counts, search.rounds().end(), request)
 """
 
 
@@ -496,7 +541,8 @@ def test_illegal_orders_do_not_type_check(tmp_path):
         "from crowdgram.tables import Counts\n"
         "def f(opening: Opening, counts: Counts, request: Request) -> None:\n"
     )
-    lines = ["sums = np.zeros(1, dtype=np.int64)", *LEGAL.split("\n"), *ILLEGAL.values()]
+    begun = 'search = opening.search("a", delta=0.1, rounds=1, mu=0.1)'
+    lines = ["sums = np.zeros(1, dtype=np.int64)", begun, *LEGAL.split("\n"), *ILLEGAL.values()]
     source = tmp_path / "orders.py"
     source.write_text(head + "".join(f"    {line}\n" for line in lines))
     command = [

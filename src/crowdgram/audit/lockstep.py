@@ -79,7 +79,7 @@ class _Run:
     def __init__(self, mechanism: Attacked, table: Any, guarantee: Guarantee, request: Request) -> None:
         self._asked: queue.Queue[Any] = queue.Queue()
         self._answers: queue.Queue[Any] = queue.Queue()
-        self.spending = Spending(guarantee, self)
+        self.spending = Spending(guarantee, sampler=self)
         quiet = replace(request, report=lambda _: None)
 
         def work() -> None:

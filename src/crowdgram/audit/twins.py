@@ -176,7 +176,7 @@ def _plain(spending: Spending, sums: Integers) -> Estimate:
 
 def _rescaled(spending: Spending, factor: float) -> Spending:
     """The same budget, with a sampler that keeps to another scale than the one that is recorded."""
-    return Spending(spending.guarantee, _Rescaled(spending.sampler, factor))
+    return Spending(spending.guarantee, sampler=_Rescaled(spending.sampler, factor))
 
 
 def _cap(request: Request) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from ..privacy import Cost, Looks, cost_of
@@ -31,7 +32,8 @@ def histogram_way(trial: Looks) -> Cost:
 def pure_way(trial: Looks) -> Cost:
     """The opening, all looks that may take place, and a finish that brings the sum of all epsilons to what is left."""
     opening, looks = _known(trial)
-    whole = trial.remaining_epsilon()
+    # Rounded down here; with looks drawn, and rounded down again, the sum of all may lie a unit above that.
+    whole = min(math.nextafter(trial.remaining_epsilon(), math.inf), trial.guarantee.epsilon)
     return Cost(
         trial.guarantee.epsilon,
         trial.guarantee.delta,

@@ -136,14 +136,21 @@ def plan_discovery(
     mu = math.sqrt(share) * remaining_mu(for_noise, [threshold], MOST_COORDINATES)
     plan = DiscoveryPlan(float(share), mu, threshold_delta, pure_delta, looks)
     # What is reserved counts as spent from the first round on: a large share has to leave it.
-    trial = open_search(Spending(for_noise).open(), plan, reserves)
+    trial = open_search(Spending(for_noise).open(), replace(plan, pure_delta=0.0), reserves)
     return replace(plan, mu=min(mu, trial.remaining_mu(MOST_COORDINATES)))
 
 
 def open_search(opening: Opening, plan: DiscoveryPlan, reserves: Sequence[Reserve] = ()) -> Search:
     """Record the threshold, before all else, and set looks aside: those of the plan, and `reserves`."""
     looks = look_reserves(opening.guarantee) if plan.looks else []
-    return opening.search("threshold for items", delta=plan.threshold_delta, reserves=[*looks, *reserves])
+    return opening.search(
+        "threshold for items",
+        delta=plan.threshold_delta,
+        rounds=ROUNDS,
+        mu=_mu(plan),
+        pure_delta=plan.pure_delta,
+        reserves=[*looks, *reserves],
+    )
 
 
 def look_reserves(guarantee: Guarantee) -> list[Reserve]:
@@ -186,7 +193,7 @@ def search_sets(
             alive, gains, evidence = alive[kept], gains[kept], evidence[kept]
     named = sets.named(np.concatenate(found))
     sets.drop()
-    return named, rounds.end(pure_delta=plan.pure_delta)
+    return named, rounds.end()
 
 
 def rehearse(opening: Opening, plan: DiscoveryPlan, reserves: Sequence[Reserve] = ()) -> Found:
@@ -199,7 +206,7 @@ def rehearse(opening: Opening, plan: DiscoveryPlan, reserves: Sequence[Reserve] 
     rounds = open_search(opening, plan, reserves).rounds()
     for number in range(1, ROUNDS + 1):
         _noisy(rounds, plan, number, np.zeros(0, dtype=np.int64))
-    return rounds.end(pure_delta=plan.pure_delta)
+    return rounds.end()
 
 
 def users_needed(search: Search, plan: DiscoveryPlan) -> float:

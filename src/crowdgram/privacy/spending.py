@@ -11,6 +11,8 @@ legal in it and no others:
     Looks.finish_purely() -> PureFinish
     Search.rounds()  -> SearchRounds Gaussian rounds that find the items, then .end() -> Found, then Found.looks()
 
+What a theorem wants fixed by public values is given when a phase begins, before its first draw.
+
 A phase ends when the next one begins; using it afterwards is a `PrivacyViolation`. The theorems are those of
 docs/proofs/accounting.md.
 """
@@ -37,7 +39,7 @@ from .events import (
     ThresholdEvent,
 )
 from .guarantee import Adjacency, Guarantee
-from .losses import PureEvent, pure_epsilon
+from .losses import PureEvent, float_up, pure_epsilon
 from .noise import OPENDP, Labels, Sampler
 
 __all__ = [
@@ -75,13 +77,17 @@ class Spending:
     that the table was asked. `sampler` draws the noise; only an audit or a test gives another than OpenDP's.
     """
 
-    def __init__(self, guarantee: Guarantee, sampler: Sampler = OPENDP) -> None:
+    def __init__(self, guarantee: Guarantee, *, sampler: Sampler = OPENDP) -> None:
         self.guarantee = guarantee
-        self.sampler = sampler
+        self._sampler = sampler
         self._events: list[Event] = []
         self._reserved: dict[str, LaplaceEvent] = {}
         self._pure_delta = 0.0
         self._phase: _Phase | None = None
+
+    @property
+    def sampler(self) -> Sampler:
+        return self._sampler
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -136,7 +142,7 @@ class _Phase:
 
     def salt(self) -> str:
         """128 random bits, for choices that must be unpredictable, such as which row of a user is sampled."""
-        return self._spending.sampler.salt()
+        return self._spending._sampler.salt()
 
     def _record(self, event: Event) -> None:
         """Check an event, and record it."""
@@ -160,13 +166,20 @@ class _Phase:
             )
 
     def _reserve(self, reserves: Iterable[Reserve]) -> None:
-        """Set Laplace events aside. What is reserved already stays so when less is asked for."""
+        """Set Laplace events aside. What is reserved already stays so when less is asked for.
+
+        All of the list together keeps the guarantee: a release may draw any part of it, and stop.
+        """
         known = self._spending._reserved
+        drawn = {event.purpose for event in self.events}
         for one in reserves:
+            if one.purpose in drawn and one.purpose not in known:
+                raise PrivacyViolation(f"{one.purpose!r} has taken place: give a reserve a purpose of its own.")
             scale = self.laplace_scale(one.bound, one.epsilon)
             wanted = LaplaceEvent(one.purpose, self._l1(one.bound), scale, 1)
             if not _within(wanted, known.setdefault(one.purpose, wanted)):
                 raise PrivacyViolation(f"{one.purpose!r} is reserved again, for more than before.")
+        accounting.check(self._committed(), self.guarantee)
 
     def _committed(self) -> list[Event]:
         """What Gaussian rounds must reckon with: all that was reserved, and all else that took place."""
@@ -184,9 +197,10 @@ class _Phase:
         return bound if self.guarantee.adjacency is Adjacency.ADD_REMOVE else 2 * bound
 
     def _l2(self, bound: int, non_negative: bool) -> float:
+        whole = float_up(Fraction(bound))
         if self.guarantee.adjacency is Adjacency.ADD_REMOVE:
-            return float(bound)
-        return math.nextafter(_SQRT2_ABOVE * bound, math.inf) if non_negative else 2.0 * bound
+            return whole
+        return math.nextafter(_SQRT2_ABOVE * whole, math.inf) if non_negative else 2.0 * whole
 
 
 # --- what may be drawn, in the phases that name it as a base
@@ -211,7 +225,7 @@ class _Laplace(_Phase):
         scale = self.laplace_scale(bound, epsilon)
         event = LaplaceEvent(purpose, self._l1(bound), scale, _dimension(purpose, len(sums), dimension))
         self._record(event)
-        return self._spending.sampler.laplace(sums, event.scale, labels), event
+        return self._spending._sampler.laplace(sums, event.scale, labels), event
 
 
 class _Gaussian(_Phase):
@@ -234,7 +248,7 @@ class _Gaussian(_Phase):
         sensitivity = self._l2(bound, non_negative)
         event = GaussianEvent(purpose, sensitivity, sigma, _dimension(purpose, len(sums), dimension))
         self._record(event)
-        return self._spending.sampler.gaussian(sums, event.sigma, labels), event
+        return self._spending._sampler.gaussian(sums, event.sigma, labels), event
 
 
 class _Choices(_Phase):
@@ -248,7 +262,7 @@ class _Choices(_Phase):
         scale = accounting.laplace_scale(bound, epsilon)
         event = SparseLaplaceEvent(purpose, bound, scale, max(len(sums), 1), changed)
         self._record(event)
-        return self._spending.sampler.laplace(sums, event.scale, None), event
+        return self._spending._sampler.laplace(sums, event.scale, None), event
 
     def choose(
         self, purpose: str, scores: Integers, *, sensitivity: int, epsilon: float, monotone: bool = False
@@ -261,7 +275,7 @@ class _Choices(_Phase):
         event = ExponentialEvent(purpose, epsilon, max(len(scores), 1))
         self._record(event)
         scale = _choice_scale(sensitivity, event.epsilon, monotone)
-        return int(self._spending.sampler.choose(scores.reshape(1, -1), scale)[0]), event
+        return int(self._spending._sampler.choose(scores.reshape(1, -1), scale)[0]), event
 
     def choose_each(
         self,
@@ -285,7 +299,7 @@ class _Choices(_Phase):
         self._record(event)
         scale = _choice_scale(sensitivity, event.epsilon, monotone)
         parts = [
-            self._spending.sampler.choose(scores(first, min(first + at_once, selections)), scale)
+            self._spending._sampler.choose(scores(first, min(first + at_once, selections)), scale)
             for first in range(0, selections, at_once)
         ]
         return np.concatenate(parts), event
@@ -311,12 +325,31 @@ class Ready(_Phase):
 class Opening(Ready):
     """Nothing is asked yet."""
 
-    def search(self, purpose: str, *, delta: float, reserves: Iterable[Reserve] = ()) -> Search:
-        """Record a threshold that may fail with chance `delta`, set looks aside, and begin to find items."""
+    def search(
+        self,
+        purpose: str,
+        *,
+        delta: float,
+        rounds: int,
+        mu: float,
+        pure_delta: float = 0.0,
+        reserves: Iterable[Reserve] = (),
+    ) -> Search:
+        """Record a threshold that may fail with chance `delta`, set looks aside, and begin to find items.
+
+        rounds, mu: how many Gaussian rounds find them, and what each of them spends. pure_delta: the part of delta for
+        paths that finish purely after these rounds; Gaussian rounds that follow do without it (Theorem 6).
+        """
+        self._check_current()
+        if not 0.0 <= pure_delta < 1.0 or Fraction(delta) + Fraction(pure_delta) > Fraction(self.guarantee.delta):
+            raise PrivacyViolation(
+                f"pure_delta={pure_delta!r}: needs to be at least 0, and within delta together with the threshold's."
+            )
         self._record(ThresholdEvent(purpose, delta))
         self._reserve(reserves)
         # One user's items come or go under add-remove. Under replace one's go and another's come: each has half.
-        return Search(self._spending, delta if self.guarantee.adjacency is Adjacency.ADD_REMOVE else delta / 2)
+        chance = delta if self.guarantee.adjacency is Adjacency.ADD_REMOVE else delta / 2
+        return Search(self._spending, chance, rounds, mu, pure_delta)
 
     def start(self) -> PureStart:
         """Begin with pure events that any finish may follow."""
@@ -369,7 +402,7 @@ class Rounds(_Gaussian):
 
 class PureFinish(_Laplace, _Choices):
     """Pure events whose epsilons add to at most epsilon together with all before. Deltas of thresholds are then all
-    that is spent of delta; after Gaussian rounds that found items, so is the `pure_delta` of `SearchRounds.end`.
+    that is spent of delta; after Gaussian rounds that found items, so is the `pure_delta` of `Opening.search`.
     """
 
     def remaining_epsilon(self) -> float:
@@ -390,30 +423,40 @@ class Search(Looks):
     chance: what the threshold may fail with, for each user whose rows change.
     """
 
-    def __init__(self, spending: Spending, chance: float) -> None:
+    def __init__(self, spending: Spending, chance: float, rounds: int, mu: float, pure_delta: float) -> None:
         super().__init__(spending)
         self.chance = chance
+        self._planned = rounds, mu, pure_delta
 
     def rounds(self) -> SearchRounds:
-        """Find the items by Gaussian rounds, fixed by public values."""
+        """Find the items by Gaussian rounds."""
         self._check_current()
-        return SearchRounds(self._spending)
+        return SearchRounds(self._spending, *self._planned)
 
 
 class SearchRounds(Rounds):
-    """Gaussian rounds that find the items."""
+    """Gaussian rounds that find the items: as many, and each for as much, as was said before the table was asked."""
 
-    def end(self, *, pure_delta: float) -> Found:
-        """Say that the items are found.
+    def __init__(self, spending: Spending, rounds: int, mu: float, pure_delta: float) -> None:
+        super().__init__(spending)
+        self._left, self._mu, self._pure_delta = rounds, mu, pure_delta
 
-        `pure_delta`: the part of delta that is for paths which finish purely after these rounds; Gaussian rounds that
-        follow do without it (Theorem 6).
-        """
+    def end(self) -> Found:
+        """Say that the items are found. What a pure finish has left depends on these rounds, so all must be drawn."""
         self._check_current()
-        if not 0.0 <= pure_delta < 1.0:
-            raise PrivacyViolation(f"pure_delta={pure_delta!r}: needs to be at least 0 and below 1.")
-        self._spending._pure_delta = pure_delta
+        if self._left:
+            raise PrivacyViolation(f"a search for items ends after all of its rounds: {self._left} are left.")
+        self._spending._pure_delta = self._pure_delta
         return Found(self._spending)
+
+    def _check(self, event: Event) -> None:
+        super()._check(event)
+        planned = isinstance(event, GaussianEvent) and event.sigma == accounting.gaussian_sigma(
+            event.sensitivity, self._mu
+        )
+        if not (planned and self._left):
+            raise PrivacyViolation(f"{event.purpose!r} is not among the rounds that the search began with.")
+        self._left -= 1
 
 
 class Found(Ready):
@@ -430,7 +473,13 @@ class Found(Ready):
 
 
 class PureStart(_Laplace, _Choices):
-    """Pure events, whose epsilons are fixed by public values, before any finish."""
+    """Pure events, whose epsilons add to at most epsilon, before any finish."""
+
+    def _check(self, event: Event) -> None:
+        left = accounting.remaining_epsilon(self.guarantee, self.events)
+        if not isinstance(event, PureEvent) or pure_epsilon(event) > Fraction(left):
+            raise PrivacyViolation(f"{event.purpose!r} would spend more than a pure start has left.")
+        super()._check(event)
 
     def finish(self) -> AnyFinish:
         """Go on with events of any kind, which keep what is left by themselves."""
@@ -439,8 +488,9 @@ class PureStart(_Laplace, _Choices):
 
 
 class AnyFinish(_Laplace, _Gaussian, _Choices):
-    """Events that keep `rest` by themselves, whatever came before, so that their number and kind may be chosen from
-    noisy outcomes (Theorem 5).
+    """Events that keep `rest` by themselves, whatever came before, so that their number, kind and parameters may be
+    chosen from noisy outcomes of the start (Theorem 5). Outcomes of the finish itself must not choose them: what is
+    asked may depend on these, but not with how much noise. No check sees that; the mechanism's proof has to.
 
     rest: what is left when the start is charged at its pure epsilon: (epsilon less their sum, delta).
     """

@@ -184,7 +184,7 @@ def run(
     with rows.engine as engine:
         lists = read_lists(rows, query.domain, query.groups, grouped=query.grouped)
         versions = _versions(engine.name)
-        spending = Spending(guarantee, sampler)
+        spending = Spending(guarantee, sampler=sampler)
         opening = spending.open()
         request = Request(query.weight, query.max_rows_per_user, report)
         items = public_domain(rows, lists, other=query.other is not None) if search is None else None
