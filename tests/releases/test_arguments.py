@@ -12,6 +12,8 @@ import crowdgram
 from crowdgram.errors import InvalidArgument
 from crowdgram.privacy import Adjacency, Guarantee
 from crowdgram.releases import pipeline
+from crowdgram.releases.query import Query
+from crowdgram.releases.registry import as_mechanism
 
 from ..thorough import combined
 
@@ -87,7 +89,9 @@ def test_no_plan_to_find_items_ends_in_a_violation():
     epsilons, deltas, shares = (0.001, 0.01, 1.0, 20.0, 5000.0), (1e-100, 1e-12, 1e-6, 0.09), (0.001, 0.9, 0.999)
     for mechanism, epsilon, delta, adjacency, share in combined(FOUND, epsilons, deltas, list(Adjacency), shares):
         try:
-            pipeline._plan(Guarantee(epsilon, delta, adjacency), mechanism, share)
+            offered = Guarantee(epsilon, delta, adjacency)
+            kind = as_mechanism(mechanism)
+            pipeline._plan(Query(user="who", item="what", guarantee=offered, mechanism=kind, discovery_share=share))
             kept += 1
         except InvalidArgument:
             continue
