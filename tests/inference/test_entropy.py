@@ -17,6 +17,7 @@ from crowdgram.errors import InvalidArgument
 from crowdgram.inference.entropy import _least_even, _most_even
 
 from ..results.synthetic import exact, noisy, zipf
+from ..thorough import each
 
 
 def plain_entropy(p):
@@ -68,8 +69,10 @@ def entropies(case, laplace=False, claimed=1.0, runs=40):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("laplace", [False, True])
-@pytest.mark.parametrize("case", ["few", "well measured", "half lost", "long tail", "mostly lost", "sparse"])
+@pytest.mark.parametrize(
+    ("case", "laplace"),
+    each(["few", "well measured", "half lost", "long tail", "mostly lost", "sparse"], [False, True]),
+)
 def test_intervals_of_entropy_hold_the_truth(case, laplace):
     _, covered, _, _ = entropies(case, laplace)
     assert covered >= 0.85

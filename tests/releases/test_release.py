@@ -248,9 +248,9 @@ def test_the_watch_on_rows_works(no_rows_read):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1e-3, 100])
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize(
+    ("epsilon", "mechanism", "adjacency"), combined([1e-3, 100], MECHANISMS, ["add-remove", "replace"])
+)
 def test_the_ends_of_what_epsilon_may_be(epsilon, mechanism, adjacency):
     made = of(epsilon=epsilon, mechanism=mechanism, adjacency=adjacency)
     assert made.probabilities.sum() == pytest.approx(1)

@@ -20,6 +20,7 @@ from crowdgram import Database
 from crowdgram.errors import InvalidTable
 from crowdgram.tables import open_rows, tally_rows
 
+from ..thorough import THOROUGH
 from .test_databases import server  # noqa: F401 (a fixture)
 from .test_keys import tallied
 
@@ -190,7 +191,9 @@ def test_python_objects_without_a_text_are_missing():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["dictionary", "dictionary of views", "runs", "sqlite", "relation"])
+@pytest.mark.parametrize(
+    "kind", ["dictionary of views", "runs", "sqlite", *(["dictionary", "relation"] if THOROUGH else [])]
+)
 def test_more_than_two_gigabytes_of_text(kind, tmp_path):
     rows, long = 2_200, 10**6
     if kind == "sqlite":
