@@ -52,6 +52,7 @@ ENGINES = {"ibis", "duckdb", "pyspark", "sqlglot"}  # only under tables
 ENTROPY = {"opendp", "secrets"}  # only in privacy/noise.py
 NOISE = ("privacy", "noise")
 MAY_DRAW = {"privacy", "audit"}  # all others draw through a phase of `Spending`, which records it, and name no sampler
+SAMPLERS = {"sampler", "_sampler", "OPENDP", "_spending"}
 HANDS_ON = ("releases", "pipeline")  # takes the sampler of an audit, and hands it to `Spending`
 FRONT = "__init__"  # crowdgram/__init__.py: may import anything of the package
 
@@ -228,14 +229,14 @@ def numpy_random(tree: ast.AST) -> Iterator[int]:
 def sampler_named(tree: ast.AST) -> Iterator[int]:
     """Lines that name a sampler, or the record behind a phase: an argument, an attribute, a variable, an import."""
     for node in ast.walk(tree):
-        names = {
-            ast.Call: lambda call: [keyword.arg for keyword in call.keywords],
-            ast.Attribute: lambda attribute: [attribute.attr],
-            ast.Name: lambda name: [name.id],
-            ast.ImportFrom: lambda imported: [alias.name for alias in imported.names],
-            ast.Constant: lambda constant: [constant.value],
-        }.get(type(node), lambda _: [])(node)
-        if any(name in ("sampler", "_sampler", "OPENDP", "_spending") for name in names):
+        names: list[object] = []
+        if isinstance(node, ast.Call):
+            names = [keyword.arg for keyword in node.keywords]
+        elif isinstance(node, ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, (ast.Attribute, ast.Name, ast.Constant)):
+            names = [node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", getattr(node, "value", ""))]
+        if isinstance(node, (ast.expr, ast.stmt)) and SAMPLERS & {name for name in names if isinstance(name, str)}:
             yield node.lineno
 
 
