@@ -48,7 +48,7 @@ def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
 
     class Half(Gaussian):
         def run(self, counts, budget, request):
-            return half.mechanism(counts, Spending(budget.guarantee, budget._spending.sampler), request)
+            return half.mechanism(counts, Spending(budget.guarantee, sampler=budget._spending.sampler), request)
 
     monkeypatch.setitem(ATTACKED, "gaussian", Half())  # what the command looks names up in
     assert attack(half, runs=6, pairs=TWINS[0].pairs).refuted is True

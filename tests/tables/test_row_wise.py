@@ -154,3 +154,12 @@ def test_plans_are_made_without_columns_types_and_settings_in_the_way():
     with rows.engine:
         assert rows.engine.fetch(rows.table, "testing").to_pylist() == [{"user": "a", "item": "e"}]
     assert connection.con.execute("select current_setting('explain_output')").fetchone() == ("optimized_only",)
+
+
+def test_a_join_of_the_caller_is_theirs():
+    """Ibis would merge what is built over a join into it; what the caller joined is not part of the plan."""
+    backend = ibis.duckdb.connect()
+    backend.raw_sql("create table visits as select 'u' as who, 'a' as what")
+    joined = backend.table("visits").semi_join(ibis.memtable({"what": ["a"]}), "what")
+    with open_rows(joined, user="who", item={"up": "upper(what)"}, where="who = 'u'").engine:
+        pass

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import ibis
+from ibis.expr.types.joins import Join
 
 from ..errors import InvalidArgument, InvalidTable
 from .columns import MissingColumn, check_columns
@@ -96,6 +97,8 @@ def open_rows(
     wanted = _wanted(user, chosen, count, where)
     engine, table = _opened(source, wanted, user, chosen, by, count, where)
     try:
+        if isinstance(table, Join):  # it would take in what is built over it, and could not be told from that
+            table = table.select(*table.columns)
         schema = table.schema()
         check_column("user", user, schema[user])
         columns = {}
