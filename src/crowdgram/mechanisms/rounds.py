@@ -312,11 +312,11 @@ def _groups(centre: Floats, scales: Floats) -> list[Group]:
     """Items whose shares and scales are within a factor of two or so: what is believed of them is the same."""
     f = floor_shares(centre)
     kinds = np.rint(np.log2(f / f.max())) * 64 + np.rint(2 * np.log2(scales / scales.max()))
-    moments = item_moments(f)
+    moments, tilts = item_moments(f), item_tilts(f)
     groups = []
     for kind in np.unique(kinds):
         i = np.flatnonzero(kinds == kind)
-        groups.append(Group(i, float((scales[i] ** 2).mean()), moments[:, i].mean(axis=1), item_tilts(f)[i]))
+        groups.append(Group(i, float((scales[i] ** 2).mean()), moments[:, i].mean(axis=1), tilts[i]))
     return groups
 
 

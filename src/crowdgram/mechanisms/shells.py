@@ -42,6 +42,8 @@ VARIANCES = np.geomspace(1e-6, 1, 13)
 """Drift variances that are tried, of shells below the median of mass and above it."""
 POWERS = 1.0, 0.75, 0.5
 """How drift goes with an item's share. The rarer an item, the fewer users hold it, and the more it may differ."""
+KNOTS = 64
+"""Items at which a mean over all that the drift may be is worked out."""
 MEASURED = 0.95
 """One level alone must hold this part of all mass: a bias that is not measured has to be small."""
 FIRST_LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995)
@@ -173,11 +175,21 @@ class Drift:
         the posterior, and its mean.
         """
         own, low, high = (max(float(combination @ one @ combination), 0.0) for one in (shells.own, *shells.walks))
-        walked = self.low * low + self.high * high
-        variances = moments[0] * own + moments[1:][self.shape] * walked[:, None]
-        root: Floats = np.sqrt(self.posterior @ variances)
-        mean: Floats = self.posterior @ np.sqrt(variances)
-        return root, mean
+        walked, posterior = self.low * low + self.high * high, self.posterior
+        by_shape = np.bincount(self.shape, posterior * walked, len(POWERS))
+        root: Floats = np.sqrt(moments[0] * own + by_shape @ moments[1:])
+        # The mean over the posterior is smooth in the share: some items tell it for those between.
+        order = np.argsort(moments[0])
+        logs = np.log(moments[0][order])
+        places = np.unique(np.searchsorted(logs, np.linspace(logs[0], logs[-1], KNOTS)).clip(0, len(logs) - 1))
+        if len(order) <= KNOTS:
+            places = np.arange(len(order))
+        some = moments[:, order[places]]
+        mean = posterior @ np.sqrt(some[0] * own + some[1:][self.shape] * walked[:, None])
+        found: Floats = (
+            np.interp(np.log(moments[0]), logs[places], mean / np.maximum(root[order[places]], 1e-300)) * root
+        )
+        return root, found
 
     def learn(self, shells: Shells, levels: Levels, extra: Floats, groups: Sequence[Group]) -> None:
         """Take in the differences between neighbouring levels. `extra`: variances beside the noise, as `values`."""

@@ -23,8 +23,7 @@ class Tuning:
     Rounds.
         first_rounds: shares of the budget for a rough centre, and for one with scales.
         far_centre, next_round, most_rounds: while this part of users' square distance is the centre's own error, a
-        round
-            takes a part of what is left; then one takes all.
+            round takes a part of what is left; then one takes all.
         look_detail, look_least, look_most: a look at distances shows one user in so many as a standard deviation, for a
             share of the budget within these limits.
         mass_part: of a user's norm, for the coordinate that measures the divisor: costs a fiftieth, saves far more.
