@@ -86,7 +86,7 @@ class Adaptive(Discovering):
         return [Laplace()]
 
     def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
-        return pilot_reserves(guarantee, items, rows=request.buys_rows)
+        return pilot_reserves(guarantee, items, rows=request.row_cap > 1)
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
         if trial.guarantee.delta == 0.0:
@@ -167,10 +167,10 @@ class _Concentration:
 class _Pilot:
     """What pilot queries told.
 
-    items: how many they were sized for. row_cap: rows of one user that count at most, 1 where users weigh the same.
-    rows: users by rows, where they were asked for. users: how many, with its standard deviation. telling: users times
-    the square distance at which the choice is even. centre: noisy capped counts, their bound and the standard deviation
-    of their noise.
+    items: how many they were sized for. row_cap: rows of one user that count at most: 1 if users weigh the same,
+    ROW_LIMIT if the bound is to be found. rows: users by rows, if they have more than one that counts. users: how many,
+    with its standard deviation. telling: users times the square distance at which the choice is even. centre: noisy
+    capped counts, their bound and the standard deviation of their noise.
     """
 
     items: int
@@ -183,10 +183,17 @@ class _Pilot:
     centre: tuple[Floats, int, float] | None = None
 
     @property
+    def given(self) -> bool:
+        """Whether the caller gave the contribution bound: the answer is then for rows within it, and nothing is to be
+        found.
+        """
+        return self.rows is not None and 1 < self.row_cap < ROW_LIMIT
+
+    @property
     def crowds(self) -> Crowds:
         """Users by mass: rows where they are counted, else all alike."""
         if self.rows is not None and self.rows.crowds is not None:
-            return self.rows.crowds
+            return self.rows.crowds.capped(self.row_cap)
         rows = float(self.row_cap)
         users = np.array([[max(self.users, 1.0)]])
         return Crowds(np.array([rows]), np.zeros(1), users, np.ones(1), self.users_error, rows, np.zeros(1))
@@ -194,25 +201,27 @@ class _Pilot:
 
 def _look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request, *, choosing: bool) -> _Pilot:
     """Buy what is needed. If there is nothing to choose, looks take all of what was reserved: rounds pay for it."""
-    if request.buys_rows:
+    if request.row_cap > 1:
         rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(Rows.edges())).values, spending, items)
         if rows.crowds is not None:
-            return _pilot_by_rows(counts, spending, rows, rows.crowds, items, choosing)
-        # Too few users to be seen: every user weighs the same.
-        return _Pilot(items, 1, rows, *_concentration(counts, spending, items, 1, CONCENTRATION, 0.0))
-    row_cap = 1 if request.weight == "users" else request.max_rows_per_user or 1
-    glance = _Pilot(items, row_cap, None, *_concentration(counts, spending, items, row_cap, GLANCE, 0.0))
+            crowds = rows.crowds.capped(request.row_cap)
+            return _pilot_by_rows(counts, spending, rows, crowds, items, request.row_cap, choosing)
+        # Too few users to be seen: if the caller gave no bound, every user weighs the same.
+        row_cap = request.max_rows_per_user or 1
+        return _Pilot(items, row_cap, rows, *_concentration(counts, spending, items, row_cap, CONCENTRATION, 0.0))
+    glance = _Pilot(items, 1, None, *_concentration(counts, spending, items, 1, GLANCE, 0.0))
     telling = max(glance.users, 1.0) * _even_distance(spending, glance, counts.items) if choosing else 0.0
-    told = _concentration(counts, spending, items, row_cap, CONCENTRATION, telling)
-    return _Pilot(items, row_cap, None, *told, telling)
+    return _Pilot(items, 1, None, *_concentration(counts, spending, items, 1, CONCENTRATION, telling), telling)
 
 
-def _pilot_by_rows(counts: Counts, spending: Looks, rows: Rows, crowds: Crowds, items: int, choosing: bool) -> _Pilot:
+def _pilot_by_rows(
+    counts: Counts, spending: Looks, rows: Rows, crowds: Crowds, items: int, row_cap: int, choosing: bool
+) -> _Pilot:
     """Light users and heavy ones are looked at apart: those with many rows mostly have more items."""
     users = crowds.typical
     cap = max(1, round(crowds.quantile(0.5)))
     weights = users * np.minimum(crowds.sizes / cap, 1.0) ** 2
-    unknown = _Pilot(items, ROW_LIMIT, rows, float(users.sum()), crowds.error, _Concentration(1.0, 1.0))
+    unknown = _Pilot(items, row_cap, rows, float(users.sum()), crowds.error, _Concentration(1.0, 1.0))
     telling = float(weights.sum()) * _even_distance(spending, unknown, counts.items) if choosing else 0.0
     heavy = _concentration(counts, spending, items, cap, HEAVY, telling)[2]
     logs = np.log(crowds.sizes)
@@ -312,15 +321,14 @@ def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
     """Laplace noise on capped counts with all that is left, after as long a look at rows as pays for itself."""
     k = counts.items
     disagreement = Disagreement.prior()
-    if pilot.rows is not None:
+    if pilot.rows is not None and not pilot.given:
         scale = spending.laplace_scale(UNIT, 1.0) / UNIT
         pilot.rows = look_longer(
             pilot.rows, counts.sum(UsersByRows(Rows.edges())).values, spending, k * scale, disagreement.mean
         )
         if pilot.rows.crowds is not None:
             pilot.row_cap = ROW_LIMIT
-    bound = _plain_price(spending, pilot, k)
-    row_cap = bound.rows if pilot.row_cap == ROW_LIMIT else pilot.row_cap
+    row_cap = _plain_price(spending, pilot, k).rows
     sums = counts.sum(CappedRows(row_cap))
     noisy, event = spending.laplace(
         "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
@@ -331,14 +339,15 @@ def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
         total = pilot.users * UNIT, pilot.users_error * UNIT
     if pilot.rows is not None and pilot.rows.crowds is not None:
         crowds = pilot.rows.crowds
-        moved, strange = bias_of(crowds, row_cap)
-        disagreement = _measured(disagreement, pilot, noisy / UNIT, math.sqrt(2) * event.scale / UNIT, row_cap, k)
-        bias = disagreement.mean * float(crowds.weights @ moved) + float(crowds.weights @ strange)
-        square = disagreement.root_mean_square**2 * float(crowds.weights @ moved**2)
-        most = math.sqrt(square + float(crowds.weights @ strange**2))
         above, low, high = share_above(crowds, row_cap)
         parameters |= {"rows_above_bound": above, "rows_above_bound_low": low, "rows_above_bound_high": high}
-    elif pilot.rows is not None:  # rows could not be seen, and equal weights stand in for them
+        if not pilot.given:
+            moved, strange = bias_of(crowds, row_cap)
+            disagreement = _measured(disagreement, pilot, noisy / UNIT, math.sqrt(2) * event.scale / UNIT, row_cap, k)
+            bias = disagreement.mean * float(crowds.weights @ moved) + float(crowds.weights @ strange)
+            square = disagreement.root_mean_square**2 * float(crowds.weights @ moved**2)
+            most = math.sqrt(square + float(crowds.weights @ strange**2))
+    elif pilot.rows is not None and not pilot.given:  # rows could not be seen, and equal weights stand in for them
         bias, most = 2 * UNEVEN * disagreement.mean, 2 * UNEVEN * disagreement.root_mean_square
     if pilot.row_cap > 1:
         parameters["max_rows_per_user"] = row_cap
@@ -384,6 +393,7 @@ def _scatter(pilot: _Pilot, sums: Floats) -> float:
 
 def _rounds(counts: Counts, spending: Looks, pilot: _Pilot, rounds: int | None) -> Estimate:
     rows = read(pilot.rows.bins) if pilot.rows is not None and pilot.row_cap > 1 else None
+    rows = None if rows is None else rows.capped(pilot.row_cap)
     facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.concentration.square)
     allowance = _allowance(spending, counts.items)
     phase = spending.rounds() if allowance.shape == "gaussian" else spending.finish_purely()
@@ -399,8 +409,14 @@ def _allowance(spending: Looks, items: int) -> Allowance:
 
 
 def _plain_price(spending: Looks | PureFinish, pilot: _Pilot, items: int, *, settled: bool = False) -> Bound:
-    """Laplace noise at its best bound. `settled`: for the typical crowd, as rounds are priced."""
+    """Laplace noise at its best bound, or at the one that was given. `settled`: for the typical crowd, as rounds are
+    priced.
+    """
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
+    if pilot.given:
+        mass = float((pilot.crowds.typical * pilot.crowds.sizes).sum())
+        cost = noise * pilot.row_cap / mass
+        return Bound(float(pilot.row_cap), cost, cost, 0.0)
     return best_bound(pilot.crowds.settled if settled else pilot.crowds, noise, Disagreement.prior().mean)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ..stages import Stage
+from ..tables import ROW_LIMIT
 
 if TYPE_CHECKING:
     from .looks import Rows
@@ -31,5 +32,10 @@ class Request:
 
     @property
     def buys_rows(self) -> bool:
-        """Whether the row cap has to be found, for a small part of the budget."""
+        """Whether the contribution bound has to be found, for a small part of the budget."""
         return self.weight == "rows" and self.max_rows_per_user is None
+
+    @property
+    def row_cap(self) -> int:
+        """How many rows of one user count at most, as far as the caller says."""
+        return 1 if self.weight == "users" else self.max_rows_per_user or ROW_LIMIT

@@ -246,6 +246,8 @@ def combine_levels(
     f = floor_shares(shares)
     moments, tilts = item_moments(f), item_tilts(f)
     tilt, tilt_error = drift.tilt
+    # How much lies beyond the last level is predicted, not measured.
+    tilt_error = math.hypot(tilt_error, TUNING.mass_doubt * tilt)
     for group in groups:
         i = group.members
         weights, _, noise[i] = _best(levels.variances, sums, float((scales[i] ** 2).mean()), group.moments)

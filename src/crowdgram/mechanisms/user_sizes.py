@@ -100,6 +100,12 @@ class Crowds:
         """The typical crowd alone, as if it were certain."""
         return replace(self, users=self.typical[None, :], weights=np.ones(1))
 
+    def capped(self, most: float) -> Crowds:
+        """The same users, of size `most` at most."""
+        over = self.sizes > most
+        octaves = np.where(over, 0.0, self.octaves)
+        return replace(self, sizes=np.where(over, most, self.sizes), octaves=octaves, seen=min(self.seen, most))
+
     def spread_out(self, parts: int) -> Floats:
         """So many crowds, as likely as each other, in the order of what their largest users hold."""
         order = np.argsort(self.users @ self.sizes)
