@@ -63,9 +63,9 @@ bench-discovery: setup
 kills: setup
 	$(BIN)/python bench/kills.py --kills 200
 
-# Every mechanism, and every form of release, under attack; tens of minutes. Odd input: a release or a clear error, never anything else.
+# Every mechanism, and every kind of whole release, under attack; tens of minutes. Odd input: a release or a clear error, never anything else.
 audit: setup
-	$(BIN)/crowdgram audit --all --twins --runs 10
+	$(BIN)/crowdgram audit --all --mutants --runs 10
 
 fuzz: setup
 	$(BIN)/python bench/fuzz.py --cases $(or $(CASES),20000)

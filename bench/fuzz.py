@@ -50,7 +50,7 @@ TIMEOUT = 30
 SECRETS = ("s3cret", 914872635)
 """Values of tables that no message may hold."""
 
-unsealed: Any = inspect.unwrap(releases.release)
+unsanitized: Any = inspect.unwrap(releases.release)
 
 ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2**31, 2**63, 2**64, -(2**70), 0.0, 1.0, -1.0, 1e-300, 1e300, float("nan"),
@@ -106,8 +106,8 @@ def release(table: object, **changes: Any) -> crowdgram.Release:
         "mechanism": "laplace",
         "weight": "users",
     }
-    # Unsealed, so that an error nobody foresaw is seen as what it is.
-    return unsealed(table, **(usual | changes))
+    # Unsanitized, so that an error nobody foresaw is seen as what it is.
+    return unsanitized(table, **(usual | changes))
 
 
 def arguments(rng: random.Random, _: Path) -> None:

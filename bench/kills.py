@@ -1,6 +1,6 @@
 """Kill releases at every stage, without warning, and see that the ledger never charges less than was shown.
 
-    python bench/kills.py [--kills 200] [--stages NAME ...] [--json FILE] [--twin NAME]
+    python bench/kills.py [--kills 200] [--stages NAME ...] [--json FILE] [--mutant NAME]
 
 See bench/README.md for what is done and checked. Exits with 1 if anything was amiss. Needs Linux or macOS.
 """
@@ -32,7 +32,7 @@ from crowdgram.synth import Crowd
 PROMISE = {"epsilon": 0.02, "delta": 1e-9}
 KILLS_A_LEDGER = 40
 WAYS = ("stage", "statement", "moment", "storm")
-TWINS = ("late-charge", "early-show")
+MUTANTS = ("late-charge", "early-show")
 """Broken on purpose: one charges after it has read, one shows before it has stored. The checks must catch both."""
 
 
@@ -61,11 +61,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--kills", type=int, default=200, help="how many processes to kill (200)")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     parser.add_argument("--stages", nargs="+", help="kill at these stages only (all of them)")
-    parser.add_argument("--twin", choices=TWINS, help="try a broken twin instead: it must be caught")
+    parser.add_argument("--mutant", choices=MUTANTS, help="try a mutant instead: it must be caught")
     options = parser.parse_args(arguments)
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        verdict = run(Path(folder), options.kills, options.twin, options.stages)
+        verdict = run(Path(folder), options.kills, options.mutant, options.stages)
     print(f"{verdict.kills} kills in {time.monotonic() - start:.0f} s: {_listed(verdict.by_way)}")
     print(f"what became of the release: {_listed(verdict.by_state)}")
     print(f"ended before the kill: {verdict.ended_before}")
@@ -77,12 +77,12 @@ def main(arguments: list[str]) -> int:
     return 1 if verdict.faults else 0
 
 
-def run(folder: Path, kills: int, twin: str | None = None, only: list[str] | None = None) -> Verdict:
+def run(folder: Path, kills: int, mutant: str | None = None, only: list[str] | None = None) -> Verdict:
     """Kill that many children, in turn at a stage, at an SQL statement, at a moment, and in a storm of charges."""
     crowd = Crowd(users=60, rows=5, items=6, seed=1, strings=True)
     crowd.write(folder / "visits.csv", domain=folder / "items.txt")
-    if twin is not None:
-        _break(twin)
+    if mutant is not None:
+        _break(mutant)
     stages, statements, seconds = _rehearse(folder)
     stages = only or stages
     verdict = Verdict()
@@ -266,10 +266,10 @@ def _count_statements(fatal: int | None = None) -> list[int]:
     return count
 
 
-def _break(twin: str) -> None:
-    """Turn the pipeline into a twin with a fault, for this process and its children."""
+def _break(mutant: str) -> None:
+    """Turn the pipeline into a mutant with a fault, for this process and its children."""
     stored = pipeline.store_release
-    if twin == "late-charge":
+    if mutant == "late-charge":
         waiting: list[tuple[object, ...]] = []
 
         def later(*arguments: object, **options: object) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 import crowdgram
 import crowdgram.cli
-from crowdgram.interrupts import noted
+from crowdgram.interrupts import catch_interrupts
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs the signals of POSIX")
 
@@ -117,7 +117,7 @@ def test_handlers_stay_and_other_threads_are_left_alone():
     seen = []
 
     def in_a_thread():
-        with noted() as raised:
+        with catch_interrupts() as raised:
             seen.append(raised)
 
     before = signal.getsignal(signal.SIGINT)

@@ -116,7 +116,7 @@ def test_the_search_below_finds_what_is_there():
 
 @pytest.mark.parametrize("kind", [ValueError, KeyError, MemoryError, IndexError, ArithmeticError, RecursionError])
 def test_an_error_nobody_foresaw_takes_nothing_along(kind, monkeypatch):
-    # The registry is patched because the seal is on the public front door, which takes mechanisms of the registry only.
+    # The registry is patched because `sanitize_errors` is on the public `release`, which takes registered mechanisms.
     monkeypatch.setitem(MECHANISMS, "laplace", fails_late(kind))
     with pytest.raises(EngineFailure) as caught:
         release(table(), mechanism="laplace", delta=0.0)

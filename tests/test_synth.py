@@ -1,7 +1,7 @@
 """Synthetic tables: what they promise about shape, truth, memory and files.
 
 The statistical tests use fixed seeds, so they cannot fail by chance; their limits are wide enough (p-value
-1e-6) to survive a new version of numpy, and each proves its power on a wrong twin.
+1e-6) to survive a new version of numpy, and each proves its power on a wrong mutant.
 """
 
 from __future__ import annotations

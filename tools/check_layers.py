@@ -36,7 +36,7 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 # Beside the layers: `theory` is plain mathematics that any layer above `errors` may use; `synth` makes public
 # tables from seeded randomness, which nothing that takes part in a release may reach.
-BESIDE = {"theory": set[str](), "synth": {"errors"}}
+BESIDE = {"theory": {"arrays"}, "synth": {"arrays", "errors"}}
 THEORY_LIBRARIES = {"numpy", "scipy"} | sys.stdlib_module_names
 
 # Methods of a release may call these higher layers. Such a method is one call: the import, and one statement.

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["noted"]
+__all__ = ["catch_interrupts"]
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
 
 
 @contextmanager
-def noted(stop: Callable[[], object] | None = None) -> Iterator[list[BaseException]]:
+def catch_interrupts(stop: Callable[[], object] | None = None) -> Iterator[list[BaseException]]:
     """A list of what handlers of signals raise meanwhile. The handlers stay as they are, and are put back at the end.
 
     stop: called when one of them raises, to end what works. In another thread than the main one, to which no signal

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +26,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from crowdgram.errors import InvalidArgument, UnwritableTarget
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .arrays import Floats, Integers
+from .errors import InvalidArgument, UnwritableTarget
 
 __all__ = ["Crowd", "Visits"]
 
@@ -77,10 +75,10 @@ class Crowd:
         if not isinstance(self.strings, bool):
             raise InvalidArgument(f"strings={self.strings!r}: needs to be True or False.")
 
-    def distribution(self) -> NDArray[np.float64]:
+    def distribution(self) -> Floats:
         """The truth: the probability of each item, in the order of `item_names()`."""
         weights = np.arange(1, self.items + 1, dtype=np.float64) ** -self.zipf
-        p: NDArray[np.float64] = weights / weights.sum()
+        p: Floats = weights / weights.sum()
         return p
 
     def item_names(self) -> list[int] | list[str]:
@@ -109,7 +107,7 @@ class Crowd:
         """The whole table in memory."""
         return pa.Table.from_batches(self.batches(), schema=self._schema())
 
-    def item_counts(self) -> NDArray[np.int64]:
+    def item_counts(self) -> Integers:
         """How often each item occurs in the whole table, drawn at once instead of row by row.
 
         Distributed as the counts of `table()` are, though not the same numbers for the same seed. Only for users who
@@ -121,7 +119,7 @@ class Crowd:
                 "Count the rows of table() instead."
             )
         rng = np.random.default_rng(self.seed)
-        counts: NDArray[np.int64] = rng.multinomial(self.users * self.rows, self.distribution())
+        counts: Integers = rng.multinomial(self.users * self.rows, self.distribution())
         return counts
 
     def write(
@@ -165,7 +163,7 @@ class Crowd:
             ) from error
         return rows
 
-    def _cut(self, rng: np.random.Generator) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    def _cut(self, rng: np.random.Generator) -> Iterator[tuple[int, Integers]]:
         """Yield (number of the first user, rows of each user) for each batch.
 
         Users are taken a million at a time, so that memory does not grow with their number.
@@ -319,7 +317,7 @@ def _word(number: int) -> str:
     return word
 
 
-def _urn(rng: np.random.Generator, rows_of: NDArray[np.int64], differ: float) -> NDArray[np.int64]:
+def _urn(rng: np.random.Generator, rows_of: Integers, differ: float) -> Integers:
     """For each row, the row whose fresh draw it shows: itself or an earlier row of the same user.
 
     Polya's urn, for users with Dirichlet(a p), a = (1 - differ) / differ: a user's row j (from 0) is drawn

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from crowdgram.audit.twins import FLOAT_CAP, MECHANISM_TWINS
+from crowdgram.audit.mutants import FLOAT_CAP, MECHANISM_MUTANTS
 from crowdgram.errors import EngineFailure
-from crowdgram.mechanisms.looks import HISTOGRAM_UNIT
+from crowdgram.mechanisms.pilot_queries import HISTOGRAM_UNIT
 from crowdgram.privacy.noise import MAX_SCALE, add_discrete_gaussian, add_discrete_laplace
 from crowdgram.tables import (
     MAX_BITS,
@@ -38,7 +38,7 @@ from crowdgram.tables import (
 from crowdgram.tables.engines import DuckEngine, engine_for
 from crowdgram.tables.statistics.base import weighted_totals
 
-FLOAT_PAIR = next(twin.pairs[0] for twin in MECHANISM_TWINS if twin.broken.name == "float-sum")
+FLOAT_PAIR = next(mutant.pairs[0] for mutant in MECHANISM_MUTANTS if mutant.broken.name == "float-sum")
 RADII = [1, 2, 3, 2**35 + 1, MAX_RADIUS - 1, MAX_RADIUS]
 WIDTHS = [high - low for low, high in pairwise([0, *RADII])]
 SIZES = [2**31 - 1, 2**31, 2**31 + 1, 2**53 - 1, 2**53 + 1, 2**61 + 7]

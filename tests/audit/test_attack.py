@@ -1,4 +1,4 @@
-"""The short audit: every mechanism, weight and adjacency stands, and every twin that is broken is caught."""
+"""The short audit: every mechanism, weight and adjacency stands, and every mutant is caught."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from crowdgram.audit import ATTACKED, TWINS, attack, attack_releases, attack_sampler, cases, pairs_for
-from crowdgram.audit.twins import MECHANISM_TWINS
+from crowdgram.audit import ATTACKED, MUTANTS, attack, attack_releases, attack_sampler, cases, pairs_for
+from crowdgram.audit.mutants import MECHANISM_MUTANTS
 from crowdgram.errors import InvalidArgument
 from crowdgram.privacy import Adjacency, Guarantee
 from crowdgram.releases.registry import MECHANISMS
@@ -65,16 +65,16 @@ def test_every_mechanism_is_attacked_with_every_weight_and_adjacency():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("twin", MECHANISM_TWINS, ids=lambda twin: twin.broken.name)
-def test_broken_twins_are_caught_and_their_siblings_stand(twin):
-    caught = attack(twin.broken, runs=30, confidence=SURE, pairs=twin.pairs)
+@pytest.mark.parametrize("mutant", MECHANISM_MUTANTS, ids=lambda mutant: mutant.broken.name)
+def test_mutants_are_caught_and_their_siblings_stand(mutant):
+    caught = attack(mutant.broken, runs=30, confidence=SURE, pairs=mutant.pairs)
     assert caught.refuted
-    assert caught.epsilon > 1.05 * twin.broken.claim.epsilon
-    assert not attack(twin.healthy, runs=4, confidence=SURE, pairs=twin.pairs).refuted
+    assert caught.epsilon > 1.05 * mutant.broken.claim.epsilon
+    assert not attack(mutant.healthy, runs=4, confidence=SURE, pairs=mutant.pairs).refuted
 
 
-def test_no_twin_can_be_released():
-    assert not {twin.broken.name for twin in TWINS} & set(MECHANISMS)
+def test_no_mutant_can_be_released():
+    assert not {mutant.broken.name for mutant in MUTANTS} & set(MECHANISMS)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crowdgram.audit import selftest
-from crowdgram.audit.selftest import DRAWS, FALSE_ALARM, MISSED, check_draws
+from crowdgram.audit.selftest import DRAWS, FALSE_ALARM, UNDETECTED, check_draws
 from crowdgram.privacy.noise import unchecked_draws
 
 
@@ -77,7 +77,7 @@ def test_the_stated_power_follows_from_the_number_of_draws():
     events = check_draws("laplace", exact).events
     assert events == check_draws("gaussian", exact).events
     within = math.sqrt(math.log(4 * events / FALSE_ALARM) / (2 * DRAWS))
-    assert within + math.sqrt(math.log(1 / FALSE_ALARM) / (2 * DRAWS)) <= MISSED
+    assert within + math.sqrt(math.log(1 / FALSE_ALARM) / (2 * DRAWS)) <= UNDETECTED
 
 
 @pytest.mark.parametrize(("seen", "chance"), [(0, 2 * 0.9**10), (1, 2 * (0.9**10 + 0.9**9)), (10, 2 * 0.1**10)])

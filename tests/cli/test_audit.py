@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from crowdgram.audit import ATTACKED, TWINS, attack, selftest
+from crowdgram.audit import ATTACKED, MUTANTS, attack, selftest
 from crowdgram.cli.app import app
 from crowdgram.mechanisms import Gaussian
 from crowdgram.privacy import Spending, noise
@@ -34,7 +34,7 @@ def test_a_claim_that_stands():
 
 @pytest.mark.slow
 def test_a_form_of_whole_release():
-    result = run("--form", "counts", "--mechanism", "laplace", "--json")
+    result = run("--release", "counts", "--mechanism", "laplace", "--json")
     assert result.exit_code == 0
     *_, line = json.loads(result.stdout)
     assert line["mechanism"] == "counts: laplace"
@@ -44,14 +44,14 @@ def test_a_form_of_whole_release():
 
 @pytest.mark.slow
 def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
-    half = TWINS[0].broken
+    half = MUTANTS[0].broken
 
     class Half(Gaussian):
         def run(self, counts, budget, request):
             return half.mechanism(counts, Spending(budget.guarantee, sampler=budget._spending.sampler), request)
 
     monkeypatch.setitem(ATTACKED, "gaussian", Half())  # what the command looks names up in
-    assert attack(half, runs=6, pairs=TWINS[0].pairs).refuted is True
+    assert attack(half, runs=6, pairs=MUTANTS[0].pairs).refuted is True
     result = run("--mechanism", "gaussian")
     assert result.exit_code == 1
     assert "REFUTED" in result.stdout
@@ -82,10 +82,10 @@ def test_a_biased_sampler_ends_the_audit_before_any_attack(monkeypatch):
     [
         (["--all", "--mechanism", "laplace"], "--all and --mechanism"),
         (["--mechanism", "nothing"], "'nothing'"),
-        (["--form", "nothing"], "'nothing'"),
-        (["--all", "--form", "counts"], "--form"),
-        (["--form", "found-items", "--delta", "0"], "delta=0"),
-        (["--form", "found-items", "--mechanism", "paper"], "paper"),
+        (["--release", "nothing"], "'nothing'"),
+        (["--all", "--release", "counts"], "--release"),
+        (["--release", "found-items", "--delta", "0"], "delta=0"),
+        (["--release", "found-items", "--mechanism", "paper"], "paper"),
         (["--mechanism", "laplace", "--confidence", "2"], "confidence=2"),
         (["--mechanism", "laplace", "--epsilon", "-1"], "epsilon"),
     ],

@@ -139,7 +139,7 @@ def test_an_output_that_is_lost_can_be_recovered(folder, monkeypatch):
     assert run("ledger", "recover", "visits.ledger", "-o", "back.json").exit_code == 0
     made = crowdgram.load("back.json")
     with pytest.raises(UnwritableTarget) as caught:
-        ledgers.saved(made, folder / "none" / "r.json", None)
+        ledgers.save_release(made, folder / "none" / "r.json", None)
     assert "recover" not in str(caught.value)
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from crowdgram.mechanisms.looks import EDGES, HISTOGRAM_UNIT, SECOND, Rows, look_at_rows, row_reserves
+from crowdgram.mechanisms.pilot_queries import EDGES, HISTOGRAM_UNIT, SECOND, Rows, look_at_rows, row_reserves
 from crowdgram.mechanisms.row_bound import best_bound, bias_of, share_above
 from crowdgram.mechanisms.user_sizes import Bins, read
 from crowdgram.privacy import Guarantee, Spending

@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from crowdgram.paper.selection import UNIT
+from crowdgram.paper.selection import SCORE_UNIT
 from crowdgram.tables import Tallies
 
 
@@ -39,11 +39,11 @@ def zipf(items):
 
 
 def literal_scores(m, cover, alpha, data, users, everybody):
-    """UNIT S(H) in exact rationals, every pair over every outcome. `data[x]`: users with x, where x = 0 is not used."""
+    """SCORE_UNIT S(H) in exact rationals, every pair over every outcome. `data[x]`: users with x, from 1 on."""
     masses = [[comb(m, x) * p**x * (1 - p) ** (m - x) for x in range(m + 1)] for p in cover]
     scores = []
     for mine in masses:
-        gammas = [UNIT * users]
+        gammas = [SCORE_UNIT * users]
         for other in masses:
             inside = [x for x in range(m + 1) if mine[x] > other[x]]
             p_i, p_j = sum(mine[x] for x in inside), sum(other[x] for x in inside)
@@ -53,7 +53,7 @@ def literal_scores(m, cover, alpha, data, users, everybody):
                 count = everybody - sum(data[x] for x in range(m + 1) if x not in inside)
             else:
                 count = sum(data[x] for x in inside)
-            offset = UNIT * users * (p_j + Fraction(3, 2) * alpha)
-            gammas.append(max(0, UNIT * count + (-offset.numerator) // offset.denominator))
+            offset = SCORE_UNIT * users * (p_j + Fraction(3, 2) * alpha)
+            gammas.append(max(0, SCORE_UNIT * count + (-offset.numerator) // offset.denominator))
         scores.append(min(gammas))
     return scores

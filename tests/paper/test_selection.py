@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from crowdgram.errors import InvalidArgument
-from crowdgram.paper.selection import UNIT, Hypotheses, binomial_tails, changed_symbols, phs, scores, spread_of
+from crowdgram.paper.selection import SCORE_UNIT, Hypotheses, binomial_tails, changed_symbols, phs, scores, spread_of
 from crowdgram.privacy import Adjacency, Guarantee, SelectionEvent, Spending, delta_spent
 
 from ..thorough import examples
@@ -54,7 +54,7 @@ def log_probabilities(users, items, m, alpha, epsilon, s_hat, monotone):
     tallies = tallies_of(users, items, m)
     hypotheses = Hypotheses.of(m, np.array([float(p) for p in COVER]), alpha)
     found = scores(tallies.tails(), tallies.takers if monotone else s_hat, hypotheses, s_hat)
-    exponents = found * (epsilon / UNIT if monotone else epsilon / (2 * UNIT))
+    exponents = found * (epsilon / SCORE_UNIT if monotone else epsilon / (2 * SCORE_UNIT))
     return exponents - logsumexp(exponents, axis=1, keepdims=True)
 
 
@@ -103,7 +103,7 @@ def literal_appendix_e(users, items, m, alpha, epsilon, s_hat):
     """The printed sets: users at zero are counted as they are, so that one who leaves is missed by every symbol."""
     tallies = tallies_of(users, items, m)
     hypotheses = Hypotheses.of(m, np.array([float(p) for p in COVER]), alpha)
-    exponents = scores(tallies.tails(), tallies.takers, hypotheses, s_hat) * (epsilon / (2 * UNIT))
+    exponents = scores(tallies.tails(), tallies.takers, hypotheses, s_hat) * (epsilon / (2 * SCORE_UNIT))
     return exponents - logsumexp(exponents, axis=1, keepdims=True)
 
 

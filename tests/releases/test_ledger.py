@@ -307,8 +307,8 @@ def test_kills(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("twin", ["late-charge", "early-show"])
-def test_kills_catch_a_broken_twin(tmp_path, twin):
-    code, verdict = kills(tmp_path, "--kills", "4", "--stages", "profiling the crowd", "--twin", twin)
+@pytest.mark.parametrize("mutant", ["late-charge", "early-show"])
+def test_kills_catch_a_mutant(tmp_path, mutant):
+    code, verdict = kills(tmp_path, "--kills", "4", "--stages", "profiling the crowd", "--mutant", mutant)
     assert code == 1
     assert verdict["faults"]

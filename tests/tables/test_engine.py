@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from crowdgram.errors import EngineFailure, InvalidDomain
-from crowdgram.tables.engines import DuckEngine, Engine, engine_for, shielded
+from crowdgram.tables.engines import DuckEngine, Engine, engine_for, shield
 
 SECRET = "zebra-4711"
 
@@ -22,7 +22,7 @@ def test_the_shield_hides_the_original_completely(kind):
     original.add_note(SECRET)
     original.__cause__ = ValueError(SECRET)
     with pytest.raises(EngineFailure) as caught:
-        shielded("counting sheep", lambda: fail(original))
+        shield("counting sheep", lambda: fail(original))
     error = caught.value
     assert error.__cause__ is None
     assert error.__context__ is None
@@ -45,12 +45,12 @@ def test_the_shield_hides_an_engines_own_words():
 @pytest.mark.parametrize("error", [InvalidDomain("public words"), ImportError("no pandas"), KeyboardInterrupt()])
 def test_the_shield_lets_through_what_is_ours_or_no_failure(error):
     with pytest.raises(type(error)) as caught:
-        shielded("counting sheep", lambda: fail(error))
+        shield("counting sheep", lambda: fail(error))
     assert caught.value is error
 
 
 def test_the_shield_passes_results():
-    assert shielded("adding", lambda: 5) == 5
+    assert shield("adding", lambda: 5) == 5
 
 
 def tables_of(backend):

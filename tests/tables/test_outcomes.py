@@ -293,7 +293,7 @@ def test_random_expressions_on_spark(fuzz, spark):
 
 
 def test_the_fuzzer_sees_an_expression_that_fails(fuzz, monkeypatch):
-    """The broken twin: sums as the engine has them."""
+    """The mutant: sums as the engine has them."""
     monkeypatch.setattr(row_functions, "_WIDE", dt.int64)
     table = fuzz.extreme(random.Random(1))
     with pytest.raises(AssertionError, match="fails on some row"):

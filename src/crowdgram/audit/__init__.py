@@ -7,30 +7,30 @@ from __future__ import annotations
 
 from .attack import ATTACKED, Case, Finding, attack, cases
 from .blackbox import attack_releases, attack_sampler
-from .forms import FORMS, Form, form_cases
+from .mutants import MECHANISM_MUTANTS, Mutant
 from .pairs import Pair, RowPair, pairs_for
-from .release_twins import RELEASE_TWINS
+from .release_mutants import RELEASE_MUTANTS
 from .selftest import SelfTest, check_draws
-from .twins import MECHANISM_TWINS, Twin
+from .whole_releases import WHOLE_RELEASES, WholeRelease, release_cases
 
 __all__ = [
     "ATTACKED",
-    "FORMS",
-    "TWINS",
+    "MUTANTS",
+    "WHOLE_RELEASES",
     "Case",
     "Finding",
-    "Form",
+    "Mutant",
     "Pair",
     "RowPair",
     "SelfTest",
-    "Twin",
+    "WholeRelease",
     "attack",
     "attack_releases",
     "attack_sampler",
     "cases",
     "check_draws",
-    "form_cases",
     "pairs_for",
+    "release_cases",
 ]
 
-TWINS = (*MECHANISM_TWINS, *RELEASE_TWINS)
+MUTANTS = (*MECHANISM_MUTANTS, *RELEASE_MUTANTS)

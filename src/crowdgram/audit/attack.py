@@ -18,8 +18,8 @@ from ..privacy.gaussian import gaussian_epsilon
 from ..releases.registry import MECHANISMS
 from .bounds import epsilon_from_losses
 from .draws import Path, Tilt
-from .lockstep import Attacked, follow, on_counts
-from .pairs import Tables, opened, pairs_for
+from .paired_execution import Attacked, follow, on_counts
+from .pairs import Tables, open_tables, pairs_for
 
 __all__ = ["ATTACKED", "Case", "Finding", "attack", "cases"]
 
@@ -29,7 +29,7 @@ ATTACKED: dict[str, Mechanism] = {**{name: kind() for name, kind in MECHANISMS.i
 PILOT = 4
 """Runs that choose the tilt; they take no part in the bound."""
 
-ROOM = 1e-9
+ROUNDING = 1e-9
 """Relative: what rounding may add to a loss that is summed in doubles."""
 
 
@@ -68,7 +68,7 @@ class Finding:
 
     @property
     def refuted(self) -> bool:
-        return self.epsilon > self.claim.epsilon * (1 + ROOM)
+        return self.epsilon > self.claim.epsilon * (1 + ROUNDING)
 
 
 def cases(
@@ -118,7 +118,7 @@ def attack(
     best, where, how = 0.0, chosen[0].name, "nothing found"
     for pair in chosen:
         progress(pair.name)
-        with opened(pair) as (first, second), warnings.catch_warnings():
+        with open_tables(pair) as (first, second), warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             for tables in ((first, second), (second, first)):
                 tilt = _tilt(case, [follow(case.mechanism, tables, case.claim, case.request) for _ in range(pilot)])

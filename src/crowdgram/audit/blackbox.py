@@ -20,7 +20,7 @@ from ..privacy.accounting import gaussian_sigma, laplace_scale
 from ..privacy.gaussian import gaussian_mu
 from .attack import Case, Finding
 from .bounds import epsilon_from_rates, gaussian_epsilon_from_rates
-from .pairs import Tables, opened, pairs_for
+from .pairs import Tables, open_tables, pairs_for
 
 __all__ = ["attack_releases", "attack_sampler"]
 
@@ -40,7 +40,7 @@ def attack_releases(
     best, where = 0.0, chosen[0].name
     for pair in chosen:
         progress(pair.name)
-        with opened(pair) as tables, warnings.catch_warnings():
+        with open_tables(pair) as tables, warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             seen = [
                 np.array([_features(case.mechanism(t, Spending(case.claim), case.request)) for _ in range(runs)])

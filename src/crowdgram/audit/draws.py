@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from ..arrays import Floats
 from ..errors import InvalidArgument
 from ..privacy import noise
 
@@ -226,8 +226,8 @@ def _uniform() -> float:
     return int(noise.fresh_salt(), 16) / 2.0**128
 
 
-def _log_probabilities(scores: tuple[int, ...], scale: float) -> npt.NDArray[np.float64]:
+def _log_probabilities(scores: tuple[int, ...], scale: float) -> Floats:
     highest = max(scores)
     weights = np.array([(score - highest) / scale for score in scores])
-    normal: npt.NDArray[np.float64] = weights - math.log(math.fsum(np.exp(weights).tolist()))
+    normal: Floats = weights - math.log(math.fsum(np.exp(weights).tolist()))
     return normal

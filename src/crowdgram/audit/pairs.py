@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from ..privacy import Adjacency
 from ..tables import ROW_LIMIT, Counts, Placed, known_counts
-from .memory import Remembering
+from .caching_engine import CachingEngine
 
-__all__ = ["Pair", "RowPair", "Tables", "opened", "pairs_for"]
+__all__ = ["Pair", "RowPair", "Tables", "open_tables", "pairs_for"]
 
 Users = Mapping[int, Mapping[int, int]]
 """For each user, the rows of each item."""
@@ -28,7 +28,7 @@ class Tables(Protocol):
     @property
     def name(self) -> str: ...
 
-    def placed(self, first: Remembering, second: Remembering) -> tuple[Any, Any]:
+    def place(self, first: CachingEngine, second: CachingEngine) -> tuple[Any, Any]:
         """The two tables, each in its engine."""
         ...
 
@@ -48,7 +48,7 @@ class Pair:
         }
         assert len(changed) == 1
 
-    def placed(self, first: Remembering, second: Remembering) -> tuple[Counts, Counts]:
+    def place(self, first: CachingEngine, second: CachingEngine) -> tuple[Counts, Counts]:
         return (
             known_counts(first, _cells(self.first), self.items),
             known_counts(second, _cells(self.second), self.items),
@@ -73,7 +73,7 @@ class RowPair:
         assert len(changed) == 1
         assert not changed & {row[0] for row in self.crowd}
 
-    def placed(self, first: Remembering, second: Remembering) -> tuple[Placed, Placed]:
+    def place(self, first: CachingEngine, second: CachingEngine) -> tuple[Placed, Placed]:
         return (
             Placed(first, first.upload(self._rows(self.first), "placing rows")),
             Placed(second, second.upload(self._rows(self.second), "placing rows")),
@@ -111,10 +111,10 @@ def pairs_for(adjacency: Adjacency) -> tuple[Pair, ...]:
 
 
 @contextmanager
-def opened(pair: Tables) -> Iterator[tuple[Any, Any]]:
+def open_tables(pair: Tables) -> Iterator[tuple[Any, Any]]:
     """The two tables, each in an engine of its own, which remembers."""
-    with Remembering.opened() as first, Remembering.opened() as second:
-        yield pair.placed(first, second)
+    with CachingEngine.open() as first, CachingEngine.open() as second:
+        yield pair.place(first, second)
 
 
 def _crowd(rows: Mapping[int, int]) -> dict[int, Mapping[int, int]]:

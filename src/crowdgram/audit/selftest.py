@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-from ..arrays import Integers
+from ..arrays import Booleans, Integers
 from ..privacy.noise import unchecked_draws
 
-__all__ = ["DRAWS", "FALSE_ALARM", "MISSED", "SelfTest", "check_draws"]
+__all__ = ["DRAWS", "FALSE_ALARM", "UNDETECTED", "SelfTest", "check_draws"]
 
-Kind = Literal["laplace", "gaussian"]
+NoiseKind = Literal["laplace", "gaussian"]
 
 DRAWS = 30_000
 """For each kind of noise and each scale."""
@@ -31,10 +30,10 @@ SCALES = (3.0, 5.0, 2.0**30 / 0.7)
 FALSE_ALARM = 1e-6
 """The chance that any part of the test of a right sampler fails."""
 
-MISSED = 0.034
+UNDETECTED = 0.034
 """An event whose probability is wrong by this much or more passes with a chance below FALSE_ALARM."""
 
-REACH = 12
+CHECKED_REACH = 12
 MODULI = (2, 3, 4, 5, 7)
 QUANTILES = (-6.0, -3.0, -2.0, -1.0, -0.5, -0.1, 0.1, 0.5, 1.0, 2.0, 3.0, 6.0)
 
@@ -45,7 +44,7 @@ class SelfTest:
     sampler is so far off in this event.
     """
 
-    kind: Kind
+    kind: NoiseKind
     scale: float
     event: str
     expected: float
@@ -60,7 +59,7 @@ class SelfTest:
 
 
 def check_draws(
-    kind: Kind, draw: Callable[[Kind, float, int], Integers] = unchecked_draws, draws: int = DRAWS
+    kind: NoiseKind, draw: Callable[[NoiseKind, float, int], Integers] = unchecked_draws, draws: int = DRAWS
 ) -> SelfTest:
     """Hold `draws` draws at each of SCALES against exact probabilities; the worst event.
 
@@ -70,8 +69,8 @@ def check_draws(
     right sampler fails with chance FALSE_ALARM at most, whatever the dependence between events.
 
     Power: with a chance of c = FALSE_ALARM / (2 events) or more a count lies within t = sqrt(log(2/c) / (2 draws)) of
-    its mean (Hoeffding), so that an event that is wrong by MISSED >= t + sqrt(log(1/FALSE_ALARM) / (2 draws)) passes
-    with a chance below FALSE_ALARM.
+    its mean (Hoeffding), so that an event that is wrong by UNDETECTED >= t + sqrt(log(1/FALSE_ALARM) / (2 draws))
+    passes with a chance below FALSE_ALARM.
     """
     found = []
     for scale in SCALES:
@@ -90,20 +89,20 @@ def _chance(seen: int, draws: int, expected: float) -> float:
     return min(2.0 * min(below, above), 1.0)
 
 
-def _events(kind: Kind, scale: float, noise: Integers) -> Iterator[tuple[str, float, npt.NDArray[np.bool_]]]:
+def _events(kind: NoiseKind, scale: float, noise: Integers) -> Iterator[tuple[str, float, Booleans]]:
     """Each event with its probability under exact noise, and whether each draw is in it."""
     if scale < 2.0**10:
         reach = int(60 * scale)
         z = np.arange(-reach, reach + 1)
         weights = np.exp(-np.abs(z) / scale if kind == "laplace" else -(z**2) / (2 * scale**2))
         p = weights / math.fsum(weights)
-        for value in range(-REACH, REACH + 1):
+        for value in range(-CHECKED_REACH, CHECKED_REACH + 1):
             yield f"noise = {value}", float(p[z == value].sum()), noise == value
         for modulus in MODULI:
             for rest in range(modulus):
                 inside = np.abs(z) % modulus == rest
                 yield f"|noise| mod {modulus} = {rest}", math.fsum(p[inside]), np.abs(noise) % modulus == rest
-        for value in range(-REACH, REACH + 1):
+        for value in range(-CHECKED_REACH, CHECKED_REACH + 1):
             yield f"noise <= {value}", math.fsum(p[z <= value]), noise <= value
         return
     for quantile in QUANTILES:

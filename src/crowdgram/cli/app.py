@@ -30,7 +30,7 @@ from ..errors import (
 from ..privacy import Adjacency
 from ..stages import Stage
 from . import ledgers
-from .once import MECHANISM, Once
+from .command import MECHANISM, StrictCommand
 from .paper import PAPER_COMMANDS
 from .saved import SAVED_COMMANDS
 
@@ -61,7 +61,7 @@ class ConstantsChoice(StrEnum):
     TIGHT = "tight"
 
 
-def guarded(command: F, *, private: bool = True) -> F:
+def catch_errors(command: F, *, private: bool = True) -> F:
     """Errors become one line on standard error and an exit code.
 
     An unforeseen one shows its kind only, unless the command sees nothing private: a saved release is public.
@@ -91,7 +91,7 @@ def guarded(command: F, *, private: bool = True) -> F:
 
 
 @contextlib.contextmanager
-def warned() -> Iterator[None]:
+def show_warnings() -> Iterator[None]:
     """Our own warnings become one line each on standard error."""
     with warnings.catch_warnings(record=True) as caught:
         for category in (AccuracyWarning, PrivacyWarning):
@@ -132,7 +132,7 @@ def options(
 
 
 @app.command()
-@guarded
+@catch_errors
 def release(
     source: Annotated[
         str,
@@ -259,7 +259,7 @@ def release(
         if csv.resolve() == output.resolve():
             raise InvalidArgument(f"--csv and --output are both {str(output)!r}. Give two names.")
         _check_target("--csv", csv, inputs, force=force)
-    with Stages(Console(stderr=True)) as stages, _interruptible(stages, ledger), warned():
+    with Stages(Console(stderr=True)) as stages, _interruptible(stages, ledger), show_warnings():
         made: results.Release | results.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
             opened,
             user=user,
@@ -282,7 +282,7 @@ def release(
             progress=stages,
         )
         stages(Stage.SAVING)
-        ledgers.saved(made, output, ledger)
+        ledgers.save_release(made, output, ledger)
         stages.written.append(output)
         if csv is not None:
             made.to_csv(csv)
@@ -315,7 +315,7 @@ def _interruptible(stages: Stages, ledger: Path | None) -> Iterator[None]:
 
 
 @app.command()
-@guarded
+@catch_errors
 def show(
     path: Annotated[Path, typer.Argument(help="A release saved by 'crowdgram release'.", show_default=False)],
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
@@ -337,11 +337,11 @@ def show(
 
 
 for saved_command in SAVED_COMMANDS:
-    app.command()(guarded(saved_command, private=False))
+    app.command()(catch_errors(saved_command, private=False))
 
 
 @app.command()
-@guarded
+@catch_errors
 def synth(
     output: Annotated[Path, typer.Argument(help="Where to write the table: .parquet or .csv.", show_default=False)],
     users: Annotated[int, typer.Option(help="How many users.")] = 1000,
@@ -366,12 +366,12 @@ def synth(
 
 ledger_app = typer.Typer(help="Keep a data set's budget in a file.", no_args_is_help=True, rich_markup_mode=None)
 for _command in (ledgers.create, ledgers.show, ledgers.history, ledgers.recover):
-    ledger_app.command()(guarded(_command))
+    ledger_app.command()(catch_errors(_command))
 app.add_typer(ledger_app, name="ledger")
 
 
 @app.command()
-@guarded
+@catch_errors
 def sample(
     output: Annotated[Path, typer.Argument(help="Where to write the table: .parquet or .csv.", show_default=False)],
 ) -> None:
@@ -384,7 +384,7 @@ def sample(
 
 
 @app.command()
-@guarded
+@catch_errors
 def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the sample table, release and picture.")
@@ -402,21 +402,23 @@ paper = typer.Typer(
     rich_markup_mode=None,
 )
 for command in PAPER_COMMANDS:
-    paper.command()(guarded(command))
+    paper.command()(catch_errors(command))
 app.add_typer(paper, name="paper")
 
 
 @app.command()
-@guarded
+@catch_errors
 def audit(
     mechanism: Annotated[
         list[str] | None, typer.Option(help="Mechanism to attack; may be given again. [default: auto]")
     ] = None,
-    form: Annotated[
+    release_kind: Annotated[
         list[str] | None,
-        typer.Option(help="Form of whole release to attack, such as found-items or groups; may be given again."),
+        typer.Option("--release", help="Whole release to attack, such as found-items or groups; may be given again."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Attack every mechanism, and every form by auto.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Attack every mechanism, and every whole release by auto.")
+    ] = False,
     weight: Annotated[WeightChoice | None, typer.Option(help="Attack this weight only. [default: both]")] = None,
     adjacency: Annotated[Adjacency | None, typer.Option(help="Attack this adjacency only. [default: both]")] = None,
     epsilon: Annotated[float, typer.Option(help="The claim that is attacked.")] = 1.0,
@@ -426,29 +428,29 @@ def audit(
         int, typer.Option(min=0, help="Also attack by this many whole releases of each table, from outside.")
     ] = 0,
     confidence: Annotated[float, typer.Option(help="Confidence of each bound.")] = 0.99,
-    twins: Annotated[
-        bool, typer.Option("--twins", help="Also attack the samplers, and mechanisms that are broken on purpose.")
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Also attack the samplers, and mechanisms that are broken on purpose.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Attack mechanisms on tables made for it: epsilon from below, beside the claim. Exits with 1 if one is refuted."""
     from .audit import Options, run
 
-    if every and (mechanism or form):
-        raise InvalidArgument("--all and --mechanism or --form exclude each other. Give one of them.")
+    if every and (mechanism or release_kind):
+        raise InvalidArgument("--all and --mechanism or --release exclude each other. Give one of them.")
     named = mechanism or ["auto"]
     options = Options(
-        mechanisms=None if every else [] if form else named,
-        forms=None if every else form or [],
-        form_mechanisms=named,
+        mechanisms=None if every else [] if release_kind else named,
+        releases=None if every else release_kind or [],
+        release_mechanisms=named,
         weights=("rows", "users") if weight is None else (weight.value,),
         adjacencies=tuple(Adjacency) if adjacency is None else (adjacency,),
         epsilon=epsilon,
         delta=delta,
         runs=runs,
-        releases=black_box,
+        black_box=black_box,
         confidence=confidence,
-        twins=twins,
+        mutants=mutants,
     )
     if not run(options, Console(), as_json=as_json):
         raise typer.Exit(1)
@@ -525,4 +527,4 @@ def _check_target(option: str, path: Path, inputs: Sequence[str | None], *, forc
 
 for _group in (app, ledger_app, paper):
     for _info in _group.registered_commands:
-        _info.cls = Once
+        _info.cls = StrictCommand

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..audit import (
-    TWINS,
+    MUTANTS,
     Case,
     Finding,
     SelfTest,
@@ -22,7 +22,7 @@ from ..audit import (
     attack_sampler,
     cases,
     check_draws,
-    form_cases,
+    release_cases,
 )
 from ..mechanisms import Weight
 from ..privacy import Adjacency, Guarantee
@@ -31,27 +31,27 @@ from .display import Stages
 __all__ = ["Options", "run"]
 
 FIGURES = ("claimed epsilon", "delta", "at least")
-KINDS: tuple[tuple[Literal["laplace", "gaussian"], float], ...] = (("laplace", 0.0), ("gaussian", 1e-6))
+NOISE_KINDS: tuple[tuple[Literal["laplace", "gaussian"], float], ...] = (("laplace", 0.0), ("gaussian", 1e-6))
 """Kinds of noise, with a delta that each can serve."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to attack, and how hard. mechanisms: None for all. forms: of whole releases, None for all; each by
-    `form_mechanisms`. releases: how many of each table for the black-box attack; 0 for none.
+    """What to attack, and how hard. mechanisms: None for all. releases: names of whole releases, None for all; each by
+    `release_mechanisms`. black_box: how many releases of each table for the black-box attack; 0 for none.
     """
 
     mechanisms: Iterable[str] | None
-    forms: Iterable[str] | None
-    form_mechanisms: Iterable[str]
+    releases: Iterable[str] | None
+    release_mechanisms: Iterable[str]
     weights: Iterable[Weight]
     adjacencies: Iterable[Adjacency]
     epsilon: float
     delta: float
     runs: int
-    releases: int
+    black_box: int
     confidence: float
-    twins: bool
+    mutants: bool
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class _Line:
 
 
 def run(options: Options, console: Console, *, as_json: bool) -> bool:
-    """Test the sampler, attack, show a table, and tell whether every claim stood and every twin was caught.
+    """Test the sampler, attack, show a table, and tell whether every claim stood and every mutant was caught.
 
     A sampler that fails its self-test ends the audit: all that follows takes its word.
     """
     chosen = _chosen(options)
     with Stages(Console(stderr=True)) as stages:
         stages("testing the sampler against exact probabilities")
-        tests = [check_draws(kind) for kind, _ in KINDS]
+        tests = [check_draws(kind) for kind, _ in NOISE_KINDS]
         sound = all(test.passed for test in tests)
         lines = list(_lines(chosen, options, stages)) if sound else []
     if as_json:
@@ -119,11 +119,11 @@ def _chosen(options: Options) -> tuple[Case, ...]:
             weights=options.weights,
             adjacencies=options.adjacencies,
         ),
-        *form_cases(
+        *release_cases(
             options.epsilon,
             options.delta,
-            forms=options.forms,
-            mechanisms=options.form_mechanisms,
+            names=options.releases,
+            mechanisms=options.release_mechanisms,
             weights=options.weights,
             adjacencies=options.adjacencies,
         ),
@@ -134,24 +134,24 @@ def _lines(chosen: Iterable[Case], options: Options, stages: Stages) -> Iterator
     for case in chosen:
         title = f"attacking {case.name} by {case.weight}, {case.claim.adjacency.value}"
         stages(title)
-        yield _judged(attack(case, runs=options.runs, confidence=options.confidence))
-        if options.releases and case.pairs is None:
+        yield _judge(attack(case, runs=options.runs, confidence=options.confidence))
+        if options.black_box and case.pairs is None:
             stages(f"{title}, from outside")
-            yield _judged(attack_releases(case, runs=options.releases, confidence=options.confidence))
-    if not options.twins:
+            yield _judge(attack_releases(case, runs=options.black_box, confidence=options.confidence))
+    if not options.mutants:
         return
-    for kind, delta in KINDS:
+    for kind, delta in NOISE_KINDS:
         stages(f"attacking the sampler of {kind} noise")
-        yield _judged(attack_sampler(kind, Guarantee(4.0, delta), confidence=options.confidence))
-    for twin in TWINS:
-        stages(f"attacking {twin.broken.name}, which is broken on purpose")
-        found_twin = attack(twin.broken, runs=options.runs, confidence=options.confidence, pairs=twin.pairs)
-        caught = found_twin.refuted
-        yield _Line(replace(found_twin, how=twin.what), "caught" if caught else "MISSED", caught)
-        yield _judged(attack(twin.healthy, runs=options.runs, confidence=options.confidence, pairs=twin.pairs))
+        yield _judge(attack_sampler(kind, Guarantee(4.0, delta), confidence=options.confidence))
+    for mutant in MUTANTS:
+        stages(f"attacking {mutant.broken.name}, which is broken on purpose")
+        found = attack(mutant.broken, runs=options.runs, confidence=options.confidence, pairs=mutant.pairs)
+        caught = found.refuted
+        yield _Line(replace(found, how=mutant.what), "caught" if caught else "MISSED", caught)
+        yield _judge(attack(mutant.healthy, runs=options.runs, confidence=options.confidence, pairs=mutant.pairs))
 
 
-def _judged(finding: Finding) -> _Line:
+def _judge(finding: Finding) -> _Line:
     return _Line(finding, "REFUTED" if finding.refuted else "stands", not finding.refuted)
 
 

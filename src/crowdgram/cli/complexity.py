@@ -19,10 +19,10 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from rich.table import Table
 
 from .. import theory
+from ..arrays import Floats, Integers
 from ..errors import AccuracyWarning, InvalidArgument
 from ..mechanisms.estimate import from_noisy_sums
 from ..paper import Paper
@@ -33,12 +33,11 @@ from ..synth import Crowd
 from ..tables import UNIT
 from ..theory import MeasuredUsers, OutOfRange
 
-__all__ = ["MECHANISMS", "Line", "Question", "as_csv", "as_json", "measure", "tables"]
+__all__ = ["COMPARED", "Line", "Question", "as_csv", "as_json", "measure", "tables"]
 
-Floats = npt.NDArray[np.float64]
-Report = Callable[[str], None]
+Announce = Callable[[str], None]
 
-MECHANISMS = {
+COMPARED = {
     "no-privacy": "no privacy",
     "auto": "auto",
     "paper-tight": "paper, tight",
@@ -94,21 +93,21 @@ class Line:
     bounds: Mapping[str, int | None]
 
 
-def measure(question: Question, rows: Sequence[int], mechanisms: Sequence[str], report: Report) -> Iterator[Line]:
+def measure(question: Question, rows: Sequence[int], mechanisms: Sequence[str], announce: Announce) -> Iterator[Line]:
     """One line for each number of rows. Bounds come first: they refuse a question that makes no sense."""
     bounds = [_bounds(question, m) for m in rows]
     for m, bound in zip(rows, bounds, strict=True):
-        yield Line(m, {name: _measured(question, m, name, report) for name in mechanisms}, bound)
+        yield Line(m, {name: _measure(question, m, name, announce) for name in mechanisms}, bound)
 
 
-def _measured(question: Question, m: int, name: str, report: Report) -> MeasuredUsers:
+def _measure(question: Question, m: int, name: str, announce: Announce) -> MeasuredUsers:
     k, alpha = question.items, question.alpha
     on_sums = name in ("no-privacy", "laplace", "gaussian")
     run = _RUNS[name]
     seeds = count(1_000 * m)
 
     def error_of(_: int, rows: int, users: int, p: Floats) -> float:
-        report(f"{rows} rows a user: {MECHANISMS[name]} with {users} users")
+        announce(f"{rows} rows a user: {COMPARED[name]} with {users} users")
         estimate = run(question, question.crowd(users, rows, seed=next(seeds)))
         return float(np.abs(estimate - p).sum())
 
@@ -154,26 +153,26 @@ def _gaussian(question: Question, crowd: Crowd) -> Floats:
     return from_noisy_sums(noisy, event, {}).probabilities
 
 
-def _sums(crowd: Crowd) -> npt.NDArray[np.int64]:
+def _sums(crowd: Crowd) -> Integers:
     """What `tables.CappedRows` gives for this crowd with a row cap of its rows per user."""
     return crowd.item_counts() * (UNIT // crowd.rows)
 
 
 def _auto(question: Question, crowd: Crowd) -> Floats:
-    return _released(question, crowd, mechanism="auto")
+    return _release(question, crowd, mechanism="auto")
 
 
 def _paper(question: Question, crowd: Crowd) -> Floats:
     """As printed, so with the cover and the accuracy that the theorem takes for alpha."""
-    return _released(question, crowd, mechanism=Paper(alpha=question.alpha), known=True)
+    return _release(question, crowd, mechanism=Paper(alpha=question.alpha), known=True)
 
 
 def _paper_tight(question: Question, crowd: Crowd) -> Floats:
     """With the accuracy that the mechanism predicts to be best."""
-    return _released(question, crowd, mechanism=Paper(constants="tight"), known=True)
+    return _release(question, crowd, mechanism=Paper(constants="tight"), known=True)
 
 
-def _released(question: Question, crowd: Crowd, *, known: bool = False, **options: Any) -> Floats:
+def _release(question: Question, crowd: Crowd, *, known: bool = False, **options: Any) -> Floats:
     """A release of a fresh table; `known`: the rows a user are given."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # that a bound does not apply: here the error is measured
@@ -226,7 +225,7 @@ def _bounds(question: Question, m: int) -> dict[str, int | None]:
 
 def tables(lines: Sequence[Line]) -> tuple[Table, Table]:
     """Users measured, and users bounded."""
-    measured = _table(["rows a user", *(MECHANISMS[name] for name in lines[0].measured)])
+    measured = _table(["rows a user", *(COMPARED[name] for name in lines[0].measured)])
     for line in lines:
         measured.add_row(f"{line.rows:,}", *(_shown(one) for one in line.measured.values()))
     bounded = _table(["rows a user", *BOUNDS.values()])

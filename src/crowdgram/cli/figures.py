@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..errors import MissingDependency
 from ..theory import binomial_distance
-from .complexity import MECHANISMS, Line, Question
+from .complexity import COMPARED, Line, Question
 
 if TYPE_CHECKING:
     import matplotlib.figure
 
 __all__ = ["Panel", "draw_complexity", "draw_figure1", "figure1_panels", "png"]
 
-Floats = npt.NDArray[np.float64]
 
 _BLUE, _ORANGE, _GREY = "#08519c", "#e6550d", "#777777"
 
@@ -98,7 +97,7 @@ def draw_complexity(question: Question, lines: Sequence[Line]) -> matplotlib.fig
         if beyond:
             ax.plot(*zip(*beyond, strict=True), style[0], color=color, ms=7, mfc="white")
         last = lines[-1].measured[name]
-        ends[MECHANISMS[name] + (" (more)" if last.more else "")] = (last.users, color)
+        ends[COMPARED[name] + (" (more)" if last.more else "")] = (last.users, color)
     for name, label in _BOUNDS.items():
         users = [line.bounds[name] or 1 for line in lines]
         ax.plot([line.rows for line in lines], users, "--" if name == "counts only" else ":", color=_GREY, lw=1.5)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ..privacy import Entry, Ledger
     from ..results import GroupedRelease, Release
 
-__all__ = ["create", "history", "recover", "saved", "show"]
+__all__ = ["create", "history", "recover", "save_release", "show"]
 
 USUAL_PART = 0.01
 """Of the ledger's delta: what `show` takes for the delta of a release to come."""
 
-_WIDE = 100
+_WIDE_TERMINAL = 100
 
 PathArgument = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -87,7 +87,7 @@ def history(path: PathArgument, as_json: JsonOption = False) -> None:
         _say("No release was charged yet.")
         return
     console = Console()
-    if console.is_terminal and console.width < _WIDE:  # a table would be cut in pieces
+    if console.is_terminal and console.width < _WIDE_TERMINAL:  # a table would be cut in pieces
         for entry in entries:
             at, mechanism, weight = entry.at[:19].replace("T", " "), entry.mechanism, entry.weight
             promise = f"epsilon {entry.guarantee.epsilon:g}, delta {entry.guarantee.delta:g}"
@@ -112,7 +112,7 @@ def history(path: PathArgument, as_json: JsonOption = False) -> None:
             entry.label,
         ]
         table.add_row(*(Text(printable(cell)) for cell in cells))
-    (console if console.is_terminal else Console(width=2 * _WIDE)).print(table)
+    (console if console.is_terminal else Console(width=2 * _WIDE_TERMINAL)).print(table)
 
 
 def recover(
@@ -131,7 +131,7 @@ def recover(
     _say(f"Saved to {output}.")
 
 
-def saved(release: Release | GroupedRelease, output: Path, ledger: Path | None) -> None:
+def save_release(release: Release | GroupedRelease, output: Path, ledger: Path | None) -> None:
     """Save a release; where that fails, say how to get it back."""
     try:
         release.save(output)

@@ -76,15 +76,15 @@ def complexity(
 ) -> None:
     """Measure how many users each mechanism needs for an l1 error of alpha, by rows a user."""
     from ..export import write_whole
-    from .complexity import MECHANISMS, PURE, Question, as_csv, as_json, measure, tables
+    from .complexity import COMPARED, PURE, Question, as_csv, as_json, measure, tables
     from .display import Stages
     from .figures import draw_complexity, png
 
     sizes = _whole_numbers("--rows", rows)
     names = [name.strip() for name in mechanisms.split(",")]
     for name in names:
-        if name not in MECHANISMS:
-            raise InvalidArgument(f"--mechanisms {name!r}: needs to be among {', '.join(MECHANISMS)}.")
+        if name not in COMPARED:
+            raise InvalidArgument(f"--mechanisms {name!r}: needs to be among {', '.join(COMPARED)}.")
     if delta == 0:
         names = [name for name in names if name in PURE]
     if not names:

@@ -31,7 +31,7 @@ by their sum.
 """
 _ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
 _OPTIONAL = ("sampling_errors", "measured", "other_errors", "noise_errors")
-_KINDS: dict[str, type] = {
+_VALUE_TYPES: dict[str, type] = {
     "boolean": bool,
     "integer": int,
     "string": str,
@@ -143,7 +143,7 @@ def _kinds(release: Release) -> list[str]:
     found = []
     for column in zip(*(values_of(item) for item in release.items), strict=True):
         value = next((value for value in column if not isinstance(value, Other)), "")
-        found.append(next((kind for kind, python in _KINDS.items() if isinstance(value, python)), "string"))
+        found.append(next((kind for kind, python in _VALUE_TYPES.items() if isinstance(value, python)), "string"))
     return found
 
 
@@ -178,7 +178,7 @@ def _read_value(value: Any, kind: str | None) -> Any:
     if kind in ("date", "timestamp", "uuid"):
         if not isinstance(value, str):
             raise InvalidArgument(f"its items need to be {kind}s in text")
-        return uuid.UUID(value) if kind == "uuid" else _KINDS[kind].fromisoformat(value)  # type: ignore[attr-defined]
+        return uuid.UUID(value) if kind == "uuid" else _VALUE_TYPES[kind].fromisoformat(value)  # type: ignore[attr-defined]
     if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, (int, str)):
         raise InvalidArgument("its items need to be integers or strings, or of the kind that it states")
     return value

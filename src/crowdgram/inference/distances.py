@@ -30,15 +30,15 @@ from .alignment import align
 from .intervals import Of, intervals, standard_errors
 from .shares import SQUARES, TINY, Shares, length, quantity, shares_of, unknown
 
-__all__ = ["Kind", "by_distance", "differences", "distance", "distances"]
+__all__ = ["DistanceKind", "by_distance", "differences", "distance", "distances"]
 
-Kind = Literal["l1", "tv", "l2"]
+DistanceKind = Literal["l1", "tv", "l2"]
 
 
-def distance(one: Release, two: Release, kind: Kind, of: Of) -> Quantity:
+def distance(one: Release, two: Release, kind: DistanceKind, of: Of) -> Quantity:
     """How far the answers without noise are from each other."""
-    if kind not in get_args(Kind):
-        raise InvalidArgument(f"kind={kind!r}: needs to be one of {', '.join(map(repr, get_args(Kind)))}.")
+    if kind not in get_args(DistanceKind):
+        raise InvalidArgument(f"kind={kind!r}: needs to be one of {', '.join(map(repr, get_args(DistanceKind)))}.")
     one, two = align(one, two)
     a, b = shares_of(one, of), shares_of(two, of)
     z = noise_quantile(one.confidence)
@@ -52,7 +52,7 @@ def distance(one: Release, two: Release, kind: Kind, of: Of) -> Quantity:
     return Quantity(found.value / 2, found.lower / 2, found.upper / 2, found.confidence)
 
 
-def distances(grouped: GroupedRelease, kind: Kind) -> dict[tuple[Value, Value], Quantity]:
+def distances(grouped: GroupedRelease, kind: DistanceKind) -> dict[tuple[Value, Value], Quantity]:
     """The distance of each pair of groups, the farthest first."""
     found = {(one, two): distance(grouped[one], grouped[two], kind, "table") for one, two in combinations(grouped, 2)}
     return dict(sorted(found.items(), key=lambda pair: by_distance(pair[1])))

@@ -6,12 +6,12 @@ from .auto import Adaptive, Auto
 from .baselines import Gaussian, Laplace, SampleOne
 from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, open_search, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
-from .few import estimate_few
-from .looks import FOUND, pilot_reserves
 from .mechanism import MOST_RESERVED, PURE_LEAST, Discovering, Mechanism, check_whole
-from .opening import FoundByHistogram, FoundByRounds, find_items
+from .partition_selection import FoundByHistogram, FoundByRounds, find_items
+from .pilot_queries import FOUND, pilot_reserves
 from .request import Request, Weight
 from .shrink import expected
+from .single_histogram import estimate_from_histogram
 
 __all__ = [
     "CONFIDENCE",
@@ -34,7 +34,7 @@ __all__ = [
     "Weight",
     "check_whole",
     "discover",
-    "estimate_few",
+    "estimate_from_histogram",
     "expected",
     "find_items",
     "open_search",

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..privacy import Cost, Guarantee, Looks, PureFinish, Ready, Reserve, Spending
 from ..stages import Stage
 from ..tables import ROW_LIMIT, UNIT, CappedRows, Concentration, Counts, UsersByRows
@@ -24,19 +24,19 @@ from .budget import Allowance, Budget
 from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .discovery import DiscoveryPlan, Finish, rehearse
 from .estimate import Estimate, from_noisy_sums
-from .looks import (
+from .mechanism import PURE_LEAST, Discovering, Mechanism, check_whole
+from .pilot_queries import (
     CENTRE,
     CONCENTRATION,
     GLANCE,
     HEAVY,
-    Look,
+    PilotQuery,
     Rows,
     look_at_rows,
     look_longer,
     looked_for,
     pilot_reserves,
 )
-from .mechanism import PURE_LEAST, Discovering, Mechanism, check_whole
 from .request import Request
 from .rounds import Facts, run_rounds
 from .row_bound import Bound, Disagreement, Spread, best_bound, bias_of, share_above
@@ -44,7 +44,6 @@ from .user_sizes import Crowds, read
 
 __all__ = ["Adaptive", "Auto"]
 
-Floats = npt.NDArray[np.float64]
 
 MOST_ROUNDS = 12
 """That a caller may ask for."""
@@ -252,7 +251,7 @@ def _even_distance(spending: Looks, pilot: _Pilot, items: int) -> float:
 
 
 def _concentration(
-    counts: Counts, spending: Looks, items: int, cap: int, look: Look, telling: float
+    counts: Counts, spending: Looks, items: int, cap: int, look: PilotQuery, telling: float
 ) -> tuple[float, float, _Concentration]:
     """Users with a standard deviation, and the mean of ||N(u)||^2 / m_u^2 over them, by capped mass squared."""
     epsilon = look.fitted(items, telling, spending.guarantee.epsilon)

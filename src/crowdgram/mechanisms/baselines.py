@@ -17,8 +17,8 @@ from ..stages import Stage
 from ..tables import UNIT, CappedRows, Counts, SampledRow, UsersByRows
 from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .estimate import Estimate, from_noisy_sums
-from .looks import Rows, look_at_rows, look_longer, looked_for, row_reserves
 from .mechanism import Discovering, Mechanism
+from .pilot_queries import Rows, look_at_rows, look_longer, looked_for, row_reserves
 from .request import Request
 from .row_bound import Bound, Disagreement, best_bound
 

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from ..privacy import Cost, Looks, cost_of
-from .discovery import MOST_COORDINATES
+from .discovery import MOST_ITEMS_OF_A_TABLE
 
 __all__ = ["gaussian_way", "histogram_way", "items_between", "pure_way"]
 
@@ -67,7 +67,7 @@ def gaussian_way(trial: Looks, fewest: int, most: int) -> Cost:
 
 def items_between(items: int | None) -> tuple[int, int]:
     """The fewest and the most items there may be; None: they are found."""
-    return (1, MOST_COORDINATES) if items is None else (items, items)
+    return (1, MOST_ITEMS_OF_A_TABLE) if items is None else (items, items)
 
 
 def _known(trial: Looks) -> tuple[Cost, Cost]:

@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Booleans, Integers
 from ..errors import InvalidArgument
 from ..privacy import (
     Found,
@@ -41,7 +41,7 @@ from ..tables import GAIN, SETS_BOUND, UNIT, ItemSets, Rows, WeightedSets, item_
 __all__ = [
     "DEFAULT_SHARE",
     "LOOKS",
-    "MOST_COORDINATES",
+    "MOST_ITEMS_OF_A_TABLE",
     "DiscoveryPlan",
     "discover",
     "look_reserves",
@@ -54,8 +54,6 @@ __all__ = [
     "users_needed",
 ]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Finish = Literal["pure", "gaussian", "either"]
 
 DEFAULT_SHARE = 0.3
@@ -80,7 +78,7 @@ EARLY = 0.1
 MOST_ITEMS = 2**10
 """Items of one user that are weighed; a user with more has as many drawn. The threshold grows with it, slowly."""
 
-MOST_COORDINATES = 2**40
+MOST_ITEMS_OF_A_TABLE = 2**40
 """A public bound on how many items a table can hold: their number is private."""
 
 GROWTH = 1.4
@@ -133,11 +131,11 @@ def plan_discovery(
     if finish == "either":
         for_noise = replace(guarantee, delta=math.nextafter(guarantee.delta - pure_delta, 0.0))
     threshold = ThresholdEvent("threshold", threshold_delta)
-    mu = math.sqrt(share) * remaining_mu(for_noise, [threshold], MOST_COORDINATES)
+    mu = math.sqrt(share) * remaining_mu(for_noise, [threshold], MOST_ITEMS_OF_A_TABLE)
     plan = DiscoveryPlan(float(share), mu, threshold_delta, pure_delta, looks)
     # What is reserved counts as spent from the first round on: a large share has to leave it.
     trial = open_search(Spending(for_noise).open(), replace(plan, pure_delta=0.0), reserves)
-    return replace(plan, mu=min(mu, trial.remaining_mu(MOST_COORDINATES)))
+    return replace(plan, mu=min(mu, trial.remaining_mu(MOST_ITEMS_OF_A_TABLE)))
 
 
 def open_search(opening: Opening, plan: DiscoveryPlan, reserves: Sequence[Reserve] = ()) -> Search:
@@ -244,7 +242,7 @@ def _noisy(
         bound=SETS_BOUND.l2,
         mu=_mu(plan),
         non_negative=SETS_BOUND.non_negative,
-        dimension=MOST_COORDINATES,
+        dimension=MOST_ITEMS_OF_A_TABLE,
         labels=labels,
     )
     return noisy
@@ -268,7 +266,7 @@ def _added(evidence: Integers, noisy: Integers) -> Integers:
     return exact
 
 
-def _gains(evidence: Integers, threshold: int, sigma: float, rounds: int) -> tuple[Integers, npt.NDArray[np.bool_]]:
+def _gains(evidence: Integers, threshold: int, sigma: float, rounds: int) -> tuple[Integers, Booleans]:
     """What each item is to get in the next round, relative to the user's other items, and which items to go on with.
 
     For users who want the most items to pass, the best weights of l2 norm 1 are in proportion to what a little more

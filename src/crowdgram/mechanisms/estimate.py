@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from ..arrays import Floats, Integers
 from ..privacy import GaussianEvent, LaplaceEvent
 from .shrink import NoiseShape, Shrunk, shrink
 from .simplex import project
 
 __all__ = ["CONFIDENCE", "TOO_LITTLE", "Divisor", "Estimate", "combine", "from_noisy_sums", "half_width", "spread_bias"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Parameters = Mapping[str, int | float | str]
 
 CONFIDENCE = 0.95

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import overload
 
-import numpy as np
-import numpy.typing as npt
+from ..arrays import Floats
 
 __all__ = ["agreed"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @overload

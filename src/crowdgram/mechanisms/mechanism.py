@@ -15,7 +15,7 @@ from ..privacy import Adjacency, Cost, Guarantee, Looks, Opening, Plan, Ready, R
 from ..tables import Counts
 from .discovery import DiscoveryPlan, Finish, plan_discovery, rehearse
 from .estimate import Estimate
-from .looks import FOUND
+from .pilot_queries import FOUND
 from .request import Request, Weight
 
 __all__ = ["MOST_RESERVED", "PURE_LEAST", "Discovering", "Mechanism", "check_whole"]

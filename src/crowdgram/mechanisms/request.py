@@ -10,7 +10,7 @@ from ..stages import Stage
 from ..tables import ROW_LIMIT
 
 if TYPE_CHECKING:
-    from .looks import Rows
+    from .pilot_queries import Rows
 
 __all__ = ["Report", "Request", "Weight"]
 

@@ -16,8 +16,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from ..tables import (
     MAX_BITS,
     MAX_MASS_SCALE,
@@ -32,7 +32,7 @@ from ..tables import (
 )
 from .budget import Budget
 from .estimate import Divisor, Estimate, combine
-from .looks import HISTOGRAM_UNIT
+from .pilot_queries import HISTOGRAM_UNIT
 from .shells import Drift, Group, Levels, Shells, combine_levels, floor_shares, item_moments, item_tilts, plan_levels
 from .shrink import Shrunk, shrink
 from .simplex import project
@@ -41,8 +41,6 @@ from .user_sizes import Bins, Crowds, read
 
 __all__ = ["Facts", "run_rounds"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 EXPONENT: dict[Norm, float] = {"l2": 1 / 4, "l1": 1 / 5}
 """Scales go with this power of an item's share. A third (in l1 a quarter) is best for users who draw from the crowd:

@@ -13,14 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats
 from .tuning import TUNING
 from .user_sizes import Crowds
 
 __all__ = ["Bound", "Disagreement", "best_bound", "bias_of", "share_above", "worth_knowing"]
 
-Floats = npt.NDArray[np.float64]
 
 PARTS = 4
 """Points that a bin's users are spread over, and bounds for each bin: the best may lie inside one."""

@@ -20,8 +20,8 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats, Integers
 from .tuning import TUNING
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "plan_levels",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 VARIANCES = np.geomspace(1e-6, 1, 13)
 """Drift variances that are tried, of shells below the median of mass and above it."""
@@ -74,7 +73,7 @@ def item_tilts(f: Floats) -> Floats:
 class Group:
     """Items of one scale: which; the mean square of their scale; the means of their moments; their tilts."""
 
-    members: npt.NDArray[np.int64]
+    members: Integers
     scale_square: float
     moments: Floats
     tilts: Floats

@@ -18,18 +18,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+
+from ..arrays import Floats, Integers
 
 __all__ = ["NoiseShape", "Shrunk", "expected", "shrink"]
 
-Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
 NoiseShape = Literal["gaussian", "laplace"]
 
 PSEUDO_ITEMS = 3.0
 GRID_STEPS = 3
 """Grid points for each standard deviation of noise."""
-REACH: dict[str, int] = {"gaussian": 6, "laplace": 8}
+QUADRATURE_REACH: dict[str, int] = {"gaussian": 6, "laplace": 8}
 """Standard deviations beyond which a value cannot be noise around a grid point."""
 ITERATIONS = 60
 LONG = 400
@@ -75,7 +74,7 @@ def expected(values: Floats, deviations: Floats, of: Callable[[Floats], Floats],
     return found
 
 
-def _alike(deviations: Floats) -> Iterator[tuple[Places, float]]:
+def _alike(deviations: Floats) -> Iterator[tuple[Integers, float]]:
     """Items whose noise is alike, with their common deviation."""
     groups = np.rint(2 * np.log2(deviations / deviations.min())).astype(np.int64)
     for group in np.unique(groups):
@@ -90,7 +89,7 @@ class _Fit:
     """
 
     centres: Floats
-    which: Places
+    which: Integers
     theta: Floats
     posterior: Floats
 
@@ -109,13 +108,13 @@ def _fit(
 ) -> _Fit:
     """The posterior of each value, under the prior fitted to all of them.
 
-    Values are binned to a sixth of a deviation and see only the grid within REACH, so time and memory grow with the
-    number of distinct bins, which is small, and not with items times grid.
+    Values are binned to a sixth of a deviation and see only the grid within QUADRATURE_REACH, so time and memory grow
+    with the number of distinct bins, which is small, and not with items times grid.
     """
     step = deviation / GRID_STEPS
     bins, which, counts = np.unique(np.floor(values / (step / 2)), return_inverse=True, return_counts=True)
     centres = np.bincount(which, weights=values, minlength=len(bins)) / counts
-    band = np.arange(-REACH[shape] * GRID_STEPS, REACH[shape] * GRID_STEPS + 1)
+    band = np.arange(-QUADRATURE_REACH[shape] * GRID_STEPS, QUADRATURE_REACH[shape] * GRID_STEPS + 1)
     nodes = np.rint(centres / step).astype(np.int64)[:, None] + band[None, :]
     valid = nodes >= 0 if not signed else np.full(nodes.shape, True)
     nodes = np.where(valid, nodes, 0)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from ..arrays import Floats
 
 __all__ = ["project"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def project(values: Floats) -> Floats:

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from ..arrays import Booleans, Floats
 from .measurements import agreed
 from .tuning import TUNING
 
 __all__ = ["Bins", "Crowds", "merged", "read"]
 
-Floats = npt.NDArray[np.float64]
 Number = TypeVar("Number", np.float64, np.int64)
 
 REACH = 8.0
@@ -216,7 +216,7 @@ def _seen(bins: Bins, eager: bool) -> tuple[int, int] | None:
     return int(places[0]), int(places[-1])
 
 
-def _mark(bins: Bins, marked: npt.NDArray[np.bool_], width: int, chance: float, *, beside: bool) -> bool:
+def _mark(bins: Bins, marked: Booleans, width: int, chance: float, *, beside: bool) -> bool:
     """Mark the window that stands out most, if one does: noise alone would do so with `chance`, or, once others are
     marked, with `more_alarm` and half as much for every octave that lies between.
     """

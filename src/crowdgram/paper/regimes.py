@@ -99,7 +99,7 @@ def dense(
         epsilon = min(rest.epsilon / (4 * math.sqrt(symbols * log)), spending.selection_epsilon(changed))
         selected = binom(tallies, spending, users=users, epsilon=epsilon, alpha=inner, changed=changed)
         doubts += _few_users(users, m, inner, epsilon, alpha / (40 * k))
-    return _learned("dense", selected, None, alpha, doubts)
+    return _learn("dense", selected, None, alpha, doubts)
 
 
 def sparse(
@@ -141,7 +141,7 @@ def sparse(
         selected = binom(tallies, spending, users=users, epsilon=epsilon, alpha=alpha / 240, changed=changed)
         small = small_binom(tallies, spending, users=users, changed=changed, epsilon=epsilon)
         doubts += _few_users(users, m, alpha / 240, epsilon, alpha / (40 * k))
-    return _learned("sparse", selected, small, alpha, doubts)
+    return _learn("sparse", selected, small, alpha, doubts)
 
 
 def learn(
@@ -229,7 +229,7 @@ def _tight_binom(tallies: Tallies, spending: AnyFinish, users: int, plan: _Plan)
     )
 
 
-def _learned(
+def _learn(
     regime: Literal["dense", "sparse"],
     selected: Selected,
     small: SmallBinom | None,

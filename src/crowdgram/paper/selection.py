@@ -16,16 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc
 
-from ..arrays import Floats, Integers
+from ..arrays import Booleans, Floats, Integers
 from ..errors import InvalidArgument
 from ..privacy import Adjacency, AnyFinish, SelectionEvent
 from ..tables import Tallies
 
 __all__ = [
-    "UNIT",
+    "SCORE_UNIT",
     "Hypotheses",
     "Selected",
     "binomial_tails",
@@ -37,7 +36,7 @@ __all__ = [
 ]
 
 
-UNIT = 2**10
+SCORE_UNIT = 2**10
 """A user counts 2^10 in a score, so that rounding the offsets to whole numbers loses less than 1/1000 of a user."""
 
 _TIE = 1e-9
@@ -115,11 +114,11 @@ def phs(
 
     Corrects errata 1 (the exponent), 4 (users at zero) and, with `changed`, 3.
 
-    Guarantee: given `users`, a symbol's scores move by at most UNIT when any one user changes, and only where the
+    Guarantee: given `users`, a symbol's scores move by at most SCORE_UNIT when any one user changes, and only where the
     user has, or had, the symbol among the drawn rows: at most min(k, m) symbols under add-remove and min(k, 2m)
     under replace, which is what `changed` must be at least. Each choice has bounded range epsilon. `monotone` is
-    for add-remove only: #{N in W} is counted as it is, all scores of all k symbols move by 0 or +UNIT together, so
-    that the exponent is epsilon S and `changed` must be k. Proof: docs/proofs/paper.md, Theorem 1.
+    for add-remove only: #{N in W} is counted as it is, all scores of all k symbols move by 0 or +SCORE_UNIT together,
+    so that the exponent is epsilon S and `changed` must be k. Proof: docs/proofs/paper.md, Theorem 1.
     """
     k, adjacency = tallies.items, spending.guarantee.adjacency
     if monotone and adjacency is not Adjacency.ADD_REMOVE:
@@ -132,7 +131,7 @@ def phs(
         selections=k,
         choices=len(hypotheses),
         changed=changed,
-        sensitivity=UNIT,
+        sensitivity=SCORE_UNIT,
         epsilon=epsilon,
         monotone=monotone,
         at_once=at_once,
@@ -154,19 +153,19 @@ def check_paid(users: int, changed: int, fewest: int) -> None:
 
 
 def scores(tails: Integers, everybody: int, hypotheses: Hypotheses, users: int) -> Integers:
-    """UNIT times S(H_j), rounded down offsets, for each symbol (row of `tails`) and hypothesis; exact integers.
+    """SCORE_UNIT times S(H_j), rounded down offsets, for each symbol (row of `tails`) and hypothesis; exact integers.
 
     `tails[i, t]`: users who have symbol i at least t times, t >= 1. `everybody`: what the sets {x < t} are counted
     from: s-hat, or the number of users who take part.
     """
-    most = UNIT * users
+    most = SCORE_UNIT * users
     found = np.full((len(tails), len(hypotheses)), most, dtype=np.int64)
     for comparisons, below in ((hypotheses.below, True), (hypotheses.above, False)):
         for t, offset in zip(comparisons.thresholds.T, comparisons.offsets.T, strict=True):
             inside = tails[:, t] if below else everybody - tails[:, t]
             # An integer for each hypothesis, from public values; a pad is far below any count.
             floor = np.where(offset < 0, -(2.0**60), np.ceil(most * (offset + 1.5 * hypotheses.alpha)))
-            np.minimum(found, UNIT * inside - floor.astype(np.int64), out=found)
+            np.minimum(found, SCORE_UNIT * inside - floor.astype(np.int64), out=found)
     return np.maximum(found, 0, out=found)
 
 
@@ -224,9 +223,7 @@ def _gap(m: int, cover: Floats, i: Integers, j: Integers) -> tuple[Integers, Flo
     return t, np.where(j < i, other, 1.0 - other), np.abs(mine - other)
 
 
-def _first(
-    own: Integers, low: Integers, most: Integers, holds: Callable[[Integers, Integers], npt.NDArray[np.bool_]]
-) -> Integers:
+def _first(own: Integers, low: Integers, most: Integers, holds: Callable[[Integers, Integers], Booleans]) -> Integers:
     """For each of `own`, the smallest number of steps from `low` to `most` for which `holds`, and holds beyond it;
     most + 1 where none does.
     """
@@ -300,7 +297,7 @@ def spread_of(selected: Selected, quantiles: tuple[float, float]) -> tuple[Float
         truth = hypotheses.cover[distinct[first : first + at_once]]
         expected = np.rint(selected.users * binomial_tails(hypotheses.m, truth)).astype(np.int64)
         expected[:, 0] = 0
-        found = scores(expected, selected.users, hypotheses, selected.users) / (UNIT * selected.scale)
+        found = scores(expected, selected.users, hypotheses, selected.users) / (SCORE_UNIT * selected.scale)
         weights = np.exp(found - found.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         error = hypotheses.cover[None, :] - truth[:, None]

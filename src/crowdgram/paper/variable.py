@@ -23,7 +23,7 @@ from .selection import changed_symbols
 __all__ = ["RowsFound", "doubling_edges", "learn_variable", "rows_median", "rows_quantile"]
 
 
-HISTOGRAM_UNIT = 2**10
+COARSE_HISTOGRAM_UNIT = 2**10
 """A user counts 2^10 in a histogram, so that the noise's integer steps are far below its scale."""
 TIGHT_HISTOGRAM, TIGHT_USERS = 0.02, 0.03
 """Parts of epsilon for m-hat and s-hat with tight constants."""
@@ -160,10 +160,10 @@ def _noisy_tails(
     counts: Counts, spending: PureStart, edges: list[int], epsilon: float, *, real: bool = False
 ) -> tuple[Floats, float]:
     """Noisy numbers of users in bin j or above, and eta. `real`: of the bins that stand out of the noise only."""
-    histogram = counts.sum(UsersByRows(edges)) * HISTOGRAM_UNIT
+    histogram = counts.sum(UsersByRows(edges)) * COARSE_HISTOGRAM_UNIT
     noisy, event = spending.laplace("users by rows", histogram.values, bound=histogram.bound.l1, epsilon=epsilon)
-    eta = event.scale / HISTOGRAM_UNIT
-    bins = noisy / HISTOGRAM_UNIT
+    eta = event.scale / COARSE_HISTOGRAM_UNIT
+    bins = noisy / COARSE_HISTOGRAM_UNIT
     if real:
         bins = visible(bins, math.sqrt(2) * eta, THRESHOLD)
     return np.cumsum(bins[::-1])[::-1], eta
@@ -172,9 +172,9 @@ def _noisy_tails(
 def _noisy_users(counts: Counts, spending: PureStart, rows: int, epsilon: float) -> int:
     """s-hat: users with at least `rows` rows, with Laplace noise. One user moves the count by 1."""
     edges = [rows - 1, ROW_LIMIT] if rows > 1 else [ROW_LIMIT]
-    takers = counts.sum(UsersByRows(edges)) * HISTOGRAM_UNIT
+    takers = counts.sum(UsersByRows(edges)) * COARSE_HISTOGRAM_UNIT
     noisy, _ = spending.laplace("users with enough rows", takers.values[-1:], bound=takers.bound.l1, epsilon=epsilon)
-    return max(1, round(float(noisy[0]) / HISTOGRAM_UNIT))
+    return max(1, round(float(noisy[0]) / COARSE_HISTOGRAM_UNIT))
 
 
 def _lowest(edges: list[int], j: int) -> int:

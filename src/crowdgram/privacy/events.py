@@ -162,7 +162,7 @@ Event: TypeAlias = (
     GaussianEvent | LaplaceEvent | ExponentialEvent | SelectionEvent | SparseLaplaceEvent | ThresholdEvent
 )
 
-_KINDS: dict[str, type[Event]] = {
+_EVENT_TYPES: dict[str, type[Event]] = {
     "gaussian": GaussianEvent,
     "laplace": LaplaceEvent,
     "exponential": ExponentialEvent,
@@ -174,18 +174,18 @@ _KINDS: dict[str, type[Event]] = {
 
 def event_to_dict(event: Event) -> dict[str, Any]:
     """The event in plain values with its "kind", for JSON."""
-    for kind, cls in _KINDS.items():
+    for kind, cls in _EVENT_TYPES.items():
         if type(event) is cls:
             return {"kind": kind, **asdict(event)}
-    raise InvalidArgument(f"event is a {type(event).__name__}: needs to be one of {sorted(_KINDS)}.")
+    raise InvalidArgument(f"event is a {type(event).__name__}: needs to be one of {sorted(_EVENT_TYPES)}.")
 
 
 def event_from_dict(values: Mapping[str, Any]) -> Event:
     """The event that `event_to_dict` wrote."""
     kind = values.get("kind")
-    cls = _KINDS.get(kind) if isinstance(kind, str) else None
+    cls = _EVENT_TYPES.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        raise InvalidArgument(f"kind={kind!r}: needs to be one of {sorted(_KINDS)}.")
+        raise InvalidArgument(f"kind={kind!r}: needs to be one of {sorted(_EVENT_TYPES)}.")
     needed = {field.name for field in fields(cls)}
     given = set(values) - {"kind"}
     if given != needed:

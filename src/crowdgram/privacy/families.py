@@ -13,12 +13,12 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc
+
+from crowdgram.arrays import Floats, Integers
 
 __all__ = ["BLOCK", "family_deltas", "family_hinges"]
 
-Array = npt.NDArray[np.float64]
 
 BLOCK = 256
 """Families are composed in blocks of this many outcomes: the best pair is then sought among BLOCK + 1 only."""
@@ -28,7 +28,7 @@ _CORE, _PER_DEVIATION, _GROWTH = 10.0, 12.0, 1.15
 """Nodes of the polygon: 12 for each deviation of the loss up to 10 of them, then in this ratio."""
 
 
-def family_deltas(eta: float, n: int, epsilons: Array, *, centred: bool) -> Array:
+def family_deltas(eta: float, n: int, epsilons: Floats, *, centred: bool) -> Floats:
     """The curve of n independent outcomes of bounded range eta, at epsilons of at least 0.
 
     Formula: max over t of P[Y <= l] - e^epsilon Q[Y <= l] with l the largest integer below (n t - epsilon)/eta,
@@ -58,13 +58,13 @@ def family_deltas(eta: float, n: int, epsilons: Array, *, centred: bool) -> Arra
     inside_p = betainc(n - low, low + 1.0, stays_p)
     inside_q = betainc(n - low, low + 1.0, stays_q)
     found = inside_p * (1.0 + _INSIDE) - np.exp(np.minimum(e, 700.0)) * inside_q * (1.0 - _INSIDE)
-    deltas: Array = np.where(valid, found, 0.0).max(axis=1)
+    deltas: Floats = np.where(valid, found, 0.0).max(axis=1)
     reach = n * eta / 2 if centred else n * eta
     return np.where(epsilons >= reach, 0.0, np.clip(deltas, 0.0, 1.0))
 
 
 @lru_cache(maxsize=64)
-def family_hinges(eta: float, n: int, step: float, centred: bool) -> tuple[int, Array]:
+def family_hinges(eta: float, n: int, step: float, centred: bool) -> tuple[int, Floats]:
     """First grid index and masses, on a grid of `step`, whose hinges bound the family's curve everywhere.
 
     The polygon (in e^epsilon) through the curve's values at some grid points bounds the convex curve from above;
@@ -92,7 +92,7 @@ def family_hinges(eta: float, n: int, step: float, centred: bool) -> tuple[int, 
     return -int(places[-1]), spread
 
 
-def _places(eta: float, n: int, step: float, centred: bool) -> npt.NDArray[np.int64]:
+def _places(eta: float, n: int, step: float, centred: bool) -> Integers:
     """Grid indices from 0 to beyond the largest loss: dense where the loss lies, sparse in the tail."""
     reach = math.ceil((n * eta / 2 if centred else n * eta) * (1 + 1e-12) / step) + 1
     deviation = eta * math.sqrt(n) / 2

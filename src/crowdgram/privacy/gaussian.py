@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import erfcx, ndtr
 
+from crowdgram.arrays import Floats
 from crowdgram.errors import InvalidArgument
 
 __all__ = ["gaussian_delta", "gaussian_deltas", "gaussian_epsilon", "gaussian_mu"]
@@ -47,7 +47,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return float(gaussian_deltas(mu, np.array([float(epsilon)]))[0])
 
 
-def gaussian_deltas(mu: float, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def gaussian_deltas(mu: float, epsilons: Floats) -> Floats:
     """`gaussian_delta` for many epsilons, which may be negative.
 
     Formula for negative ones: delta(-e) = 1 - e^-e + e^-e delta(e), because the curve is symmetric in the two
@@ -67,7 +67,7 @@ def gaussian_deltas(mu: float, epsilons: npt.NDArray[np.float64]) -> npt.NDArray
     return np.minimum(upper, 1.0)
 
 
-def _curve(mu: float, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _curve(mu: float, epsilons: Floats) -> Floats:
     """The curve for epsilon >= 0 and SMALLEST_MU <= mu <= LARGEST_MU, inflated by its margin.
 
     With a, b = -epsilon/mu +- mu/2, e^epsilon phi(b) = phi(a), so both terms share the factor phi(a):
@@ -86,7 +86,7 @@ def _curve(mu: float, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float
     right = ndtr(a) - half_density * second
     curve = np.where(a > 0.0, right, left)
     margin = 2.0**-36 + 2.0**-43 / mu
-    inflated: npt.NDArray[np.float64] = np.maximum(curve * (1.0 + margin), SMALLEST_DELTA)
+    inflated: Floats = np.maximum(curve * (1.0 + margin), SMALLEST_DELTA)
     return inflated
 
 

@@ -21,9 +21,9 @@ from crowdgram.errors import LedgerFailure
 
 __all__ = ["body_of", "damaged", "digest_of", "make_file", "parsed", "reading", "writing"]
 
-SCHEMA_VERSION = 1
+LEDGER_SCHEMA_VERSION = 1
 APPLICATION = 0x43474C47  # "CGLG", at a fixed place of the file
-PATIENCE = 30.0  # seconds that a process waits for another one's transaction
+LOCK_SECONDS = 30.0  # seconds that a process waits for another one's transaction
 
 _TABLES = """
 CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL, digest TEXT NOT NULL);
@@ -47,12 +47,12 @@ def make_file(path: Path, terms: dict[str, Any]) -> None:
     except OSError as error:
         raise _refused(path, f"cannot be made: {error.strerror}.") from None
     try:
-        with _connected(path, "rw") as connection:
+        with _connect(path, "rw") as connection:
             connection.execute("BEGIN IMMEDIATE")
             for statement in _statements(_TABLES + _KEPT):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute(f"PRAGMA user_version = {LEDGER_SCHEMA_VERSION}")
             body = body_of(terms)
             connection.execute("INSERT INTO budget VALUES (1, ?, ?)", (body, digest_of("budget", body)))
             connection.execute("COMMIT")
@@ -69,7 +69,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A transaction that sees one state of the ledger."""
     _check_file(path)
     mode = "rw" if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else "ro"
-    with _connected(path, mode) as connection:
+    with _connect(path, mode) as connection:
         connection.execute("BEGIN")
         _check_kind(connection, path)
         yield connection
@@ -80,7 +80,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """A transaction under the lock for writing; on disk when it ends, undone if anything is raised in it."""
     _check_file(path)
-    with _connected(path, "rw") as connection:
+    with _connect(path, "rw") as connection:
         connection.execute("BEGIN IMMEDIATE")
         _check_kind(connection, path)
         yield connection
@@ -88,12 +88,14 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     """A connection for one transaction; SQLite's errors become ours, and an open transaction is rolled back."""
     failure: LedgerFailure | None = None
     connection: sqlite3.Connection | None = None
     try:
-        connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=PATIENCE, isolation_level=None)
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode={mode}", uri=True, timeout=LOCK_SECONDS, isolation_level=None
+        )
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")
@@ -112,7 +114,7 @@ def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 def _failure(path: Path, error: sqlite3.Error) -> LedgerFailure:
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return _refused(path, f"another process has used it for {PATIENCE:g} seconds. Try again.")
+        return _refused(path, f"another process has used it for {LOCK_SECONDS:g} seconds. Try again.")
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
         return _refused(path, "it or its folder cannot be written to. Nothing was charged or stored.")
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
@@ -158,10 +160,11 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     if application != APPLICATION:
         raise _refused(path, "needs to be a ledger. Make one with 'crowdgram ledger create'.")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != SCHEMA_VERSION:
+    if version != LEDGER_SCHEMA_VERSION:
         raise _refused(
             path,
-            f"has schema version {version}; this Crowdgram reads version {SCHEMA_VERSION}. Install a newer Crowdgram.",
+            f"has schema version {version}; this Crowdgram reads version {LEDGER_SCHEMA_VERSION}. Install a newer "
+            "Crowdgram.",
         )
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
         raise _refused(

@@ -19,15 +19,14 @@ from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from crowdgram.arrays import Floats
 from crowdgram.privacy.events import ExponentialEvent, LaplaceEvent, SelectionEvent, SparseLaplaceEvent
 from crowdgram.privacy.families import BLOCK, family_hinges
 from crowdgram.privacy.gaussian import gaussian_deltas
 
 __all__ = ["GridLoss", "PureEvent", "bounded_range_deltas", "compose_losses", "laplace_deltas", "pure_epsilon"]
 
-Array = npt.NDArray[np.float64]
 PureEvent: TypeAlias = LaplaceEvent | ExponentialEvent | SelectionEvent | SparseLaplaceEvent
 
 # The grid has at most this many steps on each side of 0, and no step finer than FINEST_STEP; what a step h
@@ -53,7 +52,7 @@ class GridLoss:
 
     step: float
     first: int
-    masses: Array
+    masses: Floats
     rounding: float
 
     def delta_with_gaussian(self, mu: float, epsilon: float) -> float:
@@ -113,7 +112,7 @@ def compose_losses(events: Sequence[PureEvent]) -> GridLoss | None:
     return GridLoss(step, first, masses, rounding=1e-11 * (len(events) + blocks + 1))
 
 
-def _blocks(event: SelectionEvent | SparseLaplaceEvent, step: float) -> Iterator[tuple[int, Array]]:
+def _blocks(event: SelectionEvent | SparseLaplaceEvent, step: float) -> Iterator[tuple[int, Floats]]:
     """The hinges of a family, in blocks of at most BLOCK changed outcomes.
 
     Discrete Laplace noise shifted by up to `sensitivity` is (sensitivity/scale)-private: a pair of range twice that,
@@ -130,14 +129,14 @@ def _blocks(event: SelectionEvent | SparseLaplaceEvent, step: float) -> Iterator
         yield family_hinges(eta, size, step, centred)
 
 
-def event_deltas(event: LaplaceEvent | ExponentialEvent, epsilons: Array) -> Array:
+def event_deltas(event: LaplaceEvent | ExponentialEvent, epsilons: Floats) -> Floats:
     """An upper bound (up to a few units of rounding) on the event's privacy curve at each of `epsilons`."""
     if isinstance(event, LaplaceEvent):
         return laplace_deltas(event.sensitivity, event.scale, epsilons)
     return bounded_range_deltas(event.epsilon, epsilons)
 
 
-def laplace_deltas(sensitivity: int, scale: float, epsilons: Array) -> Array:
+def laplace_deltas(sensitivity: int, scale: float, epsilons: Floats) -> Floats:
     """The curve of discrete Laplace noise on an integer vector.
 
     Formula, for |e| < D/b: delta(e) = max over k = 0..D-1 of 1 - (a^(k+1) + e^e a^(D-k))/(1 + a), a =
@@ -163,7 +162,7 @@ def laplace_deltas(sensitivity: int, scale: float, epsilons: Array) -> Array:
     return _within(top, epsilons, inside)
 
 
-def bounded_range_deltas(eta: float, epsilons: Array) -> Array:
+def bounded_range_deltas(eta: float, epsilons: Floats) -> Floats:
     """The curve that bounds every choice of bounded range eta.
 
     Formula, for |e| < eta: delta(e) = (e^(eta/2) - e^(e/2))^2 / (e^eta - 1); 0 from eta up; 1 - e^e from -eta
@@ -176,13 +175,13 @@ def bounded_range_deltas(eta: float, epsilons: Array) -> Array:
     return _within(eta, epsilons, inside)
 
 
-def _within(top: float, epsilons: Array, inside: Array) -> Array:
+def _within(top: float, epsilons: Floats, inside: Floats) -> Floats:
     """`inside` between -top and top, the curves of losses that lie within [-top, top] outside."""
     outside = np.where(epsilons >= top, 0.0, -np.expm1(np.minimum(epsilons, 0.0)))
     return np.where(np.abs(epsilons) < top, inside, outside)
 
 
-def _connect_dots(step: float, deltas: Array, epsilon: float) -> Array:
+def _connect_dots(step: float, deltas: Floats, epsilon: float) -> Floats:
     """Masses on a contiguous grid whose curve passes through or above `deltas` and bounds the event's curve.
 
     Formula: m_i = (d_(i-1) - d_i)/(1 - e^-h) - (d_i - d_(i+1)) e^-h/(1 - e^-h) within, m_0 = (1 - d_0) - (d_0
@@ -195,7 +194,7 @@ def _connect_dots(step: float, deltas: Array, epsilon: float) -> Array:
     gap = -math.expm1(-step)
     falls = -np.diff(deltas) / gap
     masses = np.append(1.0 - deltas[0], falls) - np.append(falls * math.exp(-step), 0.0)
-    raised: Array = np.maximum(masses, 0.0) + 64.0 * (1.0 + epsilon) * _U / gap
+    raised: Floats = np.maximum(masses, 0.0) + 64.0 * (1.0 + epsilon) * _U / gap
     return raised
 
 

@@ -26,8 +26,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..arrays import Integers
-from ..errors import PrivacyViolation
+from crowdgram.arrays import Integers
+from crowdgram.errors import PrivacyViolation
+
 from . import accounting
 from .events import (
     Event,

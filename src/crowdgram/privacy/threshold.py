@@ -23,7 +23,7 @@ LEAST_DELTA = 1e-60
 # What the rounding of a continuous Gaussian to the discrete one (of width TAU = 2) adds at most, but for a chance of
 # 1e-86 in all rounds together.
 ROUNDING = 40
-MOST_ROUNDS = 16
+MOST_SEARCH_ROUNDS = 16
 
 
 def lone_threshold(tops: Sequence[int], rounds: int, sigma: float, delta: float) -> int:
@@ -42,8 +42,8 @@ def lone_threshold(tops: Sequence[int], rounds: int, sigma: float, delta: float)
         raise InvalidArgument(
             f"delta={delta!r}: needs to be at least {LEAST_DELTA:g} and below a half for a threshold."
         )
-    if not tops or not 1 <= rounds <= MOST_ROUNDS or not 2.0 < sigma < math.inf:
-        raise InvalidArgument(f"tops need an entry, rounds a number from 1 to {MOST_ROUNDS}, sigma one above 2.")
+    if not tops or not 1 <= rounds <= MOST_SEARCH_ROUNDS or not 2.0 < sigma < math.inf:
+        raise InvalidArgument(f"tops need an entry, rounds a number from 1 to {MOST_SEARCH_ROUNDS}, sigma one above 2.")
     spread, numbers = math.sqrt(rounds) * sigma, np.arange(1, len(tops) + 1)
     z = -ndtri(-np.expm1(math.log1p(-delta * (1.0 - 1e-6)) / numbers))
     highest = float(np.max(rounds * np.asarray(tops, dtype=np.float64) + spread * z))

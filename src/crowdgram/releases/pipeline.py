@@ -20,7 +20,7 @@ from ..mechanisms import (
     Mechanism,
     Request,
     Weight,
-    estimate_few,
+    estimate_from_histogram,
     find_items,
     pilot_reserves,
     rehearse,
@@ -32,10 +32,10 @@ from ..results.marginals import widen_intervals
 from ..results.release import OWN_SUM, Release
 from ..stages import Stage
 from .budgets import LedgerLike, charge_ledger, open_ledger, store_release
+from .exception_hygiene import sanitize_errors
 from .items import found_domain, named_items, public_domain, read_lists, sought_rows
 from .query import Column, Columns, Query
 from .registry import as_mechanism
-from .seal import sealed_then
 
 __all__ = ["release", "run"]
 
@@ -71,7 +71,7 @@ class _Asked(TypedDict, total=False):
 def release(table: object, *, by: None = None, groups: None = None, **asked: Unpack[_Asked]) -> Release: ...
 @overload
 def release(table: object, *, by: Column, groups: object = None, **asked: Unpack[_Asked]) -> GroupedRelease: ...
-@sealed_then(warn_of_too_little)
+@sanitize_errors(then=warn_of_too_little)
 def release(
     table: object,
     *,
@@ -207,7 +207,7 @@ def run(
             report(Stage.COUNTING_FOUND)
             counts = count_rows(rows, items)
             if isinstance(found, FoundByHistogram):
-                estimate = estimate_few(found.few, items.items, counts, found.spending)
+                estimate = estimate_from_histogram(found.measured, items.items, counts, found.spending)
             else:
                 request = replace(request, found=True, seen_rows=found.seen_rows)
                 estimate = follows.run(counts, found.spending, request)

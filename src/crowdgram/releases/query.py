@@ -99,5 +99,5 @@ def _check_delta(delta: float) -> None:
             f"delta={delta:g} is large: a release that showed all rows of one user in {1 / delta:.0f} would keep it. "
             f"{advice}",
             PrivacyWarning,
-            stacklevel=6,  # the caller of `release`, behind its seal and the query that it makes
+            stacklevel=6,  # the caller of `release`, behind `sanitize_errors` and the query that it makes
         )

@@ -28,7 +28,7 @@ import pyarrow as pa
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
 from .arrow import UTF8, as_text
 from .columns import MissingColumn, check_columns
-from .engines import DuckEngine, Engine, fresh_name, shielded
+from .engines import DuckEngine, Engine, fresh_name, shield
 from .queries import read_query
 from .row_wise import check_row_wise
 
@@ -175,21 +175,21 @@ def open_ibis(backend: Any, table: ir.Table, user: str) -> tuple[Engine, ir.Tabl
     """
     if backend.name not in ("sqlite", "postgres"):
         return None
-    query = shielded(_STAGE, lambda: _compiled(backend, table))
+    query = shield(_STAGE, lambda: _compile(backend, table))
     if backend.name == "postgres":
-        described, codec = shielded(_STAGE, lambda: _borrowed_columns(backend.con, query))
+        described, codec = shield(_STAGE, lambda: _borrowed_columns(backend.con, query))
         parts = [_postgres_column(name, kind) for name, kind in described]
         rows = _borrowed_rows(backend.con, _selected(parts, query).encode(codec))
-        return _streamed(parts, _batches(parts, rows, codec))
+        return _stream(parts, _batches(parts, rows, codec))
     parts = [_sqlite_column(name, _declared(dtype), user) for name, dtype in table.schema().items()]
     # A connection to SQLite belongs to its thread, and the engine reads in others: so the rows are read here.
-    batches = shielded(_STAGE, lambda: list(_batches(parts, _lite_rows(backend.con, _selected(parts, query)))))
-    return _streamed(parts, batches)
+    batches = shield(_STAGE, lambda: list(_batches(parts, _lite_rows(backend.con, _selected(parts, query)))))
+    return _stream(parts, batches)
 
 
 def resolved_kind(database: Database) -> str:
     """Which database it is; for a bare path, by the file's first bytes."""
-    return _sniffed(database) if database.kind == "file" else database.kind
+    return _sniff(database) if database.kind == "file" else database.kind
 
 
 # --- DuckDB
@@ -242,7 +242,7 @@ def _open_sqlite(database: Database, name: Name, columns: Sequence[str] | None, 
         with closing(connect()) as own:
             yield from _lite_rows(own, _selected(parts, quoted(name)))
 
-    return _streamed(parts, _batches(parts, rows()))
+    return _stream(parts, _batches(parts, rows()))
 
 
 def _lite_rows(connection: sqlite3.Connection, query: str) -> Iterator[list[tuple[Any, ...]]]:
@@ -334,7 +334,7 @@ def _open_postgres(database: Database, name: Name, columns: Sequence[str] | None
         connection.read_only = True
         return connection
 
-    with closing(_connected(lambda: connect("UTF8"), database)) as connection:
+    with closing(_connect(lambda: connect("UTF8"), database)) as connection:
         described = _postgres_columns(connection, database, name)
         unknown = f"{database.shown} is in an encoding that Python does not know. Copy the table to one in UTF8."
         codec = _said(lambda: _codec(connection), UnreadableSource(unknown))
@@ -342,9 +342,9 @@ def _open_postgres(database: Database, name: Name, columns: Sequence[str] | None
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
         with closing(connect(_AS_STORED)) as own:
-            yield from _fetched(own, _selected(parts, quoted(name)).encode(codec))
+            yield from _fetch(own, _selected(parts, quoted(name)).encode(codec))
 
-    return _streamed(parts, _batches(parts, rows(), codec))
+    return _stream(parts, _batches(parts, rows(), codec))
 
 
 _AS_STORED = "SQL_ASCII"
@@ -362,7 +362,7 @@ def _codec(connection: Any) -> str:
     return str(connection.info.encoding)
 
 
-def _fetched(connection: Any, query: bytes) -> Iterator[list[tuple[Any, ...]]]:
+def _fetch(connection: Any, query: bytes) -> Iterator[list[tuple[Any, ...]]]:
     # Not by the driver's own named cursor, which reads the query as ASCII where the client has no encoding.
     name = fresh_name()
     with connection.cursor(binary=True) as cursor:
@@ -375,12 +375,12 @@ def _fetched(connection: Any, query: bytes) -> Iterator[list[tuple[Any, ...]]]:
 def _borrowed_rows(connection: Any, query: bytes) -> Iterator[list[tuple[Any, ...]]]:
     """On a connection of the caller, which is left as it was."""
     with _in_encoding(connection, _AS_STORED):
-        yield from _fetched(connection, query)
+        yield from _fetch(connection, query)
 
 
 def _borrowed_columns(connection: Any, source: str) -> tuple[list[tuple[str, str]], str]:
     with _in_encoding(connection, "UTF8"):
-        return _described(connection, source), _codec(connection)
+        return _describe(connection, source), _codec(connection)
 
 
 @contextmanager
@@ -393,7 +393,7 @@ def _in_encoding(connection: Any, encoding: str) -> Iterator[None]:
         connection.execute(choose, (before,))
 
 
-def _connected(connect: Callable[[], Any], database: Database) -> Any:
+def _connect(connect: Callable[[], Any], database: Database) -> Any:
     # The driver's words hold the user's name and the host's address: only what they are about is passed on.
     reason = ""
     try:
@@ -421,10 +421,10 @@ def _postgres_columns(connection: Any, database: Database, name: Name) -> list[t
     found = _said(lambda: connection.execute(asked, (quoted(name),)).fetchone(), missing)
     if found is None or found[0].startswith(("pg_", "information_schema")):
         raise missing
-    return _said(lambda: _described(connection, quoted(name)), missing)
+    return _said(lambda: _describe(connection, quoted(name)), missing)
 
 
-def _described(connection: Any, source: str) -> list[tuple[str, str]]:
+def _describe(connection: Any, source: str) -> list[tuple[str, str]]:
     cursor = connection.execute(f"SELECT * FROM {source} LIMIT 0")
     codes = [column.type_code for column in cursor.description]
     found = connection.execute("SELECT oid::int8, typname FROM pg_type WHERE oid = ANY(%s)", (codes,)).fetchall()
@@ -461,7 +461,7 @@ def _finite(moment: str) -> str:
 # --- shared
 
 
-def _streamed(parts: Sequence[_Column], batches: Iterable[pa.RecordBatch]) -> tuple[Engine, ir.Table]:
+def _stream(parts: Sequence[_Column], batches: Iterable[pa.RecordBatch]) -> tuple[Engine, ir.Table]:
     """The rows as a stream that the embedded engine reads once, batch by batch."""
     schema = _schema(parts)
     engine = DuckEngine.embedded()
@@ -496,7 +496,7 @@ def _selected(parts: Sequence[_Column], source: str) -> str:
     return f"SELECT {', '.join(f'{part.sql} AS {quoted(part.name)}' for part in parts)} FROM {source}"
 
 
-def _compiled(backend: Any, table: ir.Table) -> str:
+def _compile(backend: Any, table: ir.Table) -> str:
     """An Ibis table as a subquery; what it needs of the caller's memory is put in place first."""
     backend._run_pre_execute_hooks(table)
     return f"({backend.compile(table)}) AS crowdgram_query"
@@ -572,7 +572,7 @@ def _existing(database: Database) -> str:
     return path
 
 
-def _sniffed(database: Database) -> str:
+def _sniff(database: Database) -> str:
     """DuckDB or SQLite, by the file's first bytes."""
     with open(_existing(database), "rb") as file:
         start = file.read(16)

@@ -54,7 +54,7 @@ def delimited(
 
 def read_header(path: str, delimiter: str) -> list[str] | None:
     """The names in the header line; None where there is no such line."""
-    with _opened(path) as file:
+    with _open(path) as file:
         record, _ = _first(file, delimiter.encode())
     if record is None:
         return None
@@ -62,7 +62,7 @@ def read_header(path: str, delimiter: str) -> list[str] | None:
     return [field.decode(errors="replace") for field in fields]
 
 
-def _opened(path: str) -> Any:
+def _open(path: str) -> Any:
     return gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb")
 
 
@@ -77,7 +77,7 @@ def _batches(path: str, delimiter: bytes, header: Sequence[str], columns: Sequen
         null_values=[""],
         strings_can_be_null=True,
     )
-    with _opened(path) as file:
+    with _open(path) as file:
         for block in _blocks(file, delimiter, len(header)):
             # An empty line first, which is passed over: a byte order mark is one at the beginning of a file alone.
             read = csv.ReadOptions(column_names=names, block_size=len(block) + 2, use_threads=False)

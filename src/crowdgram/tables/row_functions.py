@@ -46,7 +46,7 @@ TYPES: dict[Type, dt.DataType] = {
     "timestamp": dt.Timestamp(scale=6),
 }
 NUMBERS, MOMENTS = ("integer", "real"), ("date", "timestamp")
-PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
+DATE_PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
 UNITS = {"YEAR": "Y", "QUARTER": "Q", "MONTH": "M", "WEEK": "W", "DAY": "D", "HOUR": "h", "MINUTE": "m", "SECOND": "s"}
 DIRECTIVES = "YmdHMSyj"
 LONGEST = 2**16
@@ -54,7 +54,7 @@ LONGEST = 2**16
 
 _EXACT = 2**52
 """Integers up to here, and their quotients rounded down, are exact in doubles."""
-_WIDE = dt.Decimal(19, 0)
+_WIDE_INTEGER = dt.Decimal(19, 0)
 """All integers of 64 bits. Sums of two have 20 digits at most; products are at most 2^126, which has 38."""
 
 
@@ -175,7 +175,7 @@ def arithmetic(act: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
     """A sum, a difference or a product."""
     (one, other), to = as_one([one, other])
     need(to in NUMBERS)
-    return pin(act(one, other) if to == "real" else act(pin(one, _WIDE), pin(other, _WIDE)), to)
+    return pin(act(one, other) if to == "real" else act(pin(one, _WIDE_INTEGER), pin(other, _WIDE_INTEGER)), to)
 
 
 def divided(one: Any, other: Any) -> Any:
@@ -197,7 +197,7 @@ def remainder(one: Any, other: Any) -> Any:
 
 def absolute(value: Any) -> Any:
     need(type_of(value) in NUMBERS)
-    return pin(value.abs() if type_of(value) == "real" else pin(value, _WIDE).abs(), type_of(value))
+    return pin(value.abs() if type_of(value) == "real" else pin(value, _WIDE_INTEGER).abs(), type_of(value))
 
 
 def opposite(value: Any) -> Any:
@@ -304,7 +304,7 @@ def part(value: Any, name: str) -> Any:
     value = a_moment(value)
     if name == "weekday":
         return pin(value.day_of_week.index(), "integer")
-    need(name in PARTS and (name not in ("hour", "minute", "second") or type_of(value) == "timestamp"))
+    need(name in DATE_PARTS and (name not in ("hour", "minute", "second") or type_of(value) == "timestamp"))
     return pin(getattr(value, name)(), "integer")
 
 

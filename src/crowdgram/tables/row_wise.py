@@ -17,7 +17,7 @@ import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
 
 from ..errors import PrivacyViolation
-from .engines import Engine, shielded
+from .engines import Engine, shield
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -33,7 +33,7 @@ def check_row_wise(engine: Engine, made: ir.Table, opened: ir.Table, stage: str)
 
     Only a fault in this package can make it raise. Whether it does depends on the schema and on what was asked.
     """
-    found = shielded(stage, lambda: list(engine.operators(_over_nulls(made, opened))))
+    found = shield(stage, lambda: list(engine.operators(_over_nulls(made, opened))))
     beyond = sorted(set(found) - engine.ROW_WISE)
     if beyond:
         raise PrivacyViolation(

@@ -95,7 +95,7 @@ def open_rows(
     names = [name for name, _ in chosen]
     _check_names(user, names, count, grouped=by is not None)
     wanted = _wanted(user, chosen, count, where)
-    engine, table = _opened(source, wanted, user, chosen, by, count, where)
+    engine, table = _open(source, wanted, user, chosen, by, count, where)
     try:
         if isinstance(table, Join):  # it would take in what is built over it, and could not be told from that
             table = table.select(*table.columns)
@@ -123,7 +123,7 @@ def open_rows(
         raise
 
 
-def _opened(
+def _open(
     source: object,
     wanted: list[str] | None,
     user: str,

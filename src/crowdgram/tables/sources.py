@@ -26,7 +26,7 @@ from .arrow import check_users, flat, holds_text, in_years, is_foreign
 from .columns import check_columns, listed
 from .databases import Database, as_database, asked_of, open_database, open_ibis, quoted, resolved_kind
 from .delimited import delimited, read_header
-from .engines import ENGINES, DuckEngine, Engine, engine_for, fresh_name, shielded
+from .engines import ENGINES, DuckEngine, Engine, engine_for, fresh_name, shield
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -72,7 +72,7 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
         if not isinstance(source, ibis.Table):
             raise _not_a_table(source)
         check_columns(list(source.columns), columns)
-        backend = shielded("opening the Ibis table", lambda: ibis.get_backend(source))
+        backend = shield("opening the Ibis table", lambda: ibis.get_backend(source))
         if backend.name in ENGINES:
             return engine_for(backend), source
         chosen = source.select(*_all_or(columns, source.columns))
@@ -88,11 +88,11 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
         check_columns(names, columns)
         frame = source.select(list(_all_or(columns, names)))  # type: ignore[attr-defined]
         whole = lambda: (frame.collect() if kind == "LazyFrame" else frame).to_arrow()  # noqa: E731
-        return _open_arrow(shielded("reading the polars frame", whole), user)
+        return _open_arrow(shield("reading the polars frame", whole), user)
     if module in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
-        names = shielded("opening the relation", lambda: list(source.columns))  # type: ignore[attr-defined]
+        names = shield("opening the relation", lambda: list(source.columns))  # type: ignore[attr-defined]
         check_columns(names, columns)
-        return _open_arrow(shielded("opening the relation", lambda: _related(source, columns)), user)
+        return _open_arrow(shield("opening the relation", lambda: _related(source, columns)), user)
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, (pa.Table, pa.RecordBatchReader)) or (module == "pyarrow" and "Dataset" in kind):
@@ -209,7 +209,7 @@ def _open_arrow(data: Any, user: str, columns: Sequence[str] | None = None) -> t
 
 def _from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
     """The columns in Arrow, typed by their dtype alone: columns of Python objects become strings."""
-    return shielded("reading the pandas frame", lambda: pa.table({name: _from_series(frame[name]) for name in columns}))
+    return shield("reading the pandas frame", lambda: pa.table({name: _from_series(frame[name]) for name in columns}))
 
 
 def _from_series(series: Any) -> Any:
@@ -261,7 +261,7 @@ def _open_spark_table(database: Database, columns: Sequence[str] | None, user: s
     except ImportError:
         raise MissingDependency("pyspark is not installed: pip install 'crowdgram[spark]'.", name="pyspark") from None
     own = SparkSession.getActiveSession() is None
-    session = shielded("starting Spark", lambda: SparkSession.builder.appName("crowdgram").getOrCreate())
+    session = shield("starting Spark", lambda: SparkSession.builder.appName("crowdgram").getOrCreate())
 
     def opened(name: tuple[str, ...], needed: Sequence[str] | None) -> tuple[Engine, ir.Table]:
         frame, exact = None, ".".join(f"`{part.replace('`', '``')}`" for part in name)

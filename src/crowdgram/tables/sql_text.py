@@ -270,7 +270,7 @@ class _Translator:
             one = row.constant(1, "integer")
             monday_is_1 = row.arithmetic(operator.add, row.part(value, "weekday"), one)
             return monday_is_1 if "iso" in name else row.remainder(monday_is_1, row.constant(7, "integer"))
-        if name not in row.PARTS:
+        if name not in row.DATE_PARTS:
             raise self._refused(tree)
         return row.part(value, name)
 

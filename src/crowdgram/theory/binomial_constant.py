@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from ..arrays import Floats
 from .binomial_distance import binomial_distance, distance_scale, poisson_distance, tail_start
 from .ranges import OutOfRange, real, whole
 
 __all__ = ["MEASURED_CONSTANT", "Least", "least_ratio", "limit_ratio", "lower_bound_holds"]
 
-Floats = npt.NDArray[np.float64]
 
 MEASURED_CONSTANT = 0.634
 """Below every ratio measured (see `least_ratio`) and below their limit, 0.634151..."""

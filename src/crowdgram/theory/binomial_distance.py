@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy
 from scipy import special
 
+from ..arrays import Floats, Integers
 from .ranges import OutOfRange
 
 __all__ = [
@@ -26,8 +27,6 @@ __all__ = [
     "tail_start",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 PAPER_CONSTANT = 1 / 350
 """The constant of Theorem 5's lower bound as its proof has it (Lemmas 6 to 8 of the paper)."""
@@ -64,7 +63,7 @@ def binomial_distance(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> F
     return np.where(low == high, 0.0, distance)
 
 
-def tail_start(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Ints:
+def tail_start(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Integers:
     """The least t, from 1 to m, such that Bin(m, q)(x) > Bin(m, p)(x) for all x >= t; p <= q.
 
     x log(q/p) > (m - x) log((1-p)/(1-q)), solved for x. Rounding can move t by one only where both have the same mass
@@ -77,7 +76,7 @@ def tail_start(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Ints:
         up = np.where(gap < low, np.log1p(gap / low), np.log(high) - np.log(low))
         down = -np.log1p(-gap / (1 - low))
         level = np.where(np.isinf(down), 1.0, down / (up + down))
-    start: Ints = np.clip(np.floor(rows * np.nan_to_num(level)) + 1, 1, rows).astype(np.int64)
+    start: Integers = np.clip(np.floor(rows * np.nan_to_num(level)) + 1, 1, rows).astype(np.int64)
     return start
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from ..arrays import Floats
 from .ranges import real, whole
 
 __all__ = [
@@ -38,7 +39,6 @@ __all__ = [
     "sampling_users",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 _MOST_USERS = 10**15
 _SHIFTS = np.geomspace(1e-9, 1 / 3, 120)

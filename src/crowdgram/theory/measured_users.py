@@ -10,11 +10,11 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Floats
 from .ranges import OutOfRange, real, whole
 
 __all__ = ["ErrorOf", "MeasuredUsers", "measured_users"]
 
-Floats = npt.NDArray[np.float64]
 
 ErrorOf = Callable[[int, int, int, Floats], float]
 """(items, rows a user, users, distribution) -> the l1 error of one fresh run."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .base import Engine, fresh_name, shielded
+from .base import Engine, fresh_name, shield
 from .duckdb import DuckEngine
 from .spark import SparkEngine
 
-__all__ = ["ENGINES", "DuckEngine", "Engine", "SparkEngine", "engine_for", "fresh_name", "shielded"]
+__all__ = ["ENGINES", "DuckEngine", "Engine", "SparkEngine", "engine_for", "fresh_name", "shield"]
 
 ENGINES: dict[str, type[Engine]] = {"duckdb": DuckEngine, "pyspark": SparkEngine}
 """By the name of the Ibis backend: where tables are worked on in place. The conformance suite holds all to the same

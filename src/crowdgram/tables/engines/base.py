@@ -2,7 +2,7 @@
 
 Relational work is written once, in Ibis. What differs between engines is how a table is kept for the next pass and
 dropped after the last one, how text is compared byte by byte, and what a plan looks like. An engine's own error message
-may quote rows, so it never leaves this file: `shielded` swaps it for one that speaks of the stage alone.
+may quote rows, so it never leaves this file: `shield` swaps it for one that speaks of the stage alone.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ import pyarrow as pa
 import sqlglot
 
 from ...errors import CrowdgramError, EngineFailure
-from ...interrupts import noted
+from ...interrupts import catch_interrupts
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Engine", "fresh_name", "function", "shielded"]
+__all__ = ["Engine", "fresh_name", "function", "shield"]
 
 T = TypeVar("T")
 
 
-def shielded(stage: str, call: Callable[[], T], stop: Callable[[], object] | None = None) -> T:
+def shield(stage: str, call: Callable[[], T], stop: Callable[[], object] | None = None) -> T:
     """Run `call`; an engine's error becomes an `EngineFailure` that names the stage and quotes nothing.
 
     Unless it was told to stop by a signal: then what the signal's handler raised. `stop` ends what the engine does.
     """
-    with noted(stop) as raised:
+    with catch_interrupts(stop) as raised:
         try:
             with _silent():
                 return call()
@@ -118,16 +118,16 @@ class Engine:
         Engines sum in wider types than Ibis believes, and Ibis leaves out a cast that it believes to change nothing.
         """
         name = fresh_name()
-        shielded(stage, lambda: self._create(name, table), self._stop)
+        shield(stage, lambda: self._create(name, table), self._stop)
         self._kept.append(name)
-        return shielded(stage, lambda: self._table(name))
+        return shield(stage, lambda: self._table(name))
 
     def upload(self, table: pa.Table, stage: str) -> ir.Table:
         """Put a small public table (the domain, a centre) beside the private one."""
         name = fresh_name()
-        shielded(stage, lambda: self._upload(name, table), self._stop)
+        shield(stage, lambda: self._upload(name, table), self._stop)
         self._kept.append(name)
-        return shielded(stage, lambda: self._table(name))
+        return shield(stage, lambda: self._table(name))
 
     def drop(self, table: ir.Table) -> None:
         """Drop a kept table before the end."""
@@ -138,14 +138,14 @@ class Engine:
 
     def fetch(self, table: ir.Table, stage: str) -> pa.Table:
         """Collect a result; callers fetch nothing larger than the domain, or than a tally by item and times."""
-        return shielded(stage, lambda: self._fetch(table), self._stop)
+        return shield(stage, lambda: self._fetch(table), self._stop)
 
     def check(self, table: ir.Table, stage: str) -> None:
         """Have the engine plan how it would compute `table`, by the schema alone: no row is read.
 
         What it cannot find or bind fails here, before a release is paid for.
         """
-        shielded(stage, lambda: self._plan(table), self._stop)
+        shield(stage, lambda: self._plan(table), self._stop)
 
     def exact(self, text: Any) -> Any:
         """A column of strings that are compared code point by code point, whatever collation the column has; null where
@@ -166,7 +166,7 @@ class Engine:
 
     def gives(self, table: ir.Table, types: Mapping[str, str], stage: str) -> bool:
         """Whether the engine itself says that the columns of `table` have these types, by the names of TYPES."""
-        found = shielded(stage, lambda: self._types(table), self._stop)
+        found = shield(stage, lambda: self._types(table), self._stop)
         return all(found[name] in self.TYPES[kind] for name, kind in types.items())
 
     def operators(self, table: ir.Table) -> Iterator[str]:

@@ -10,7 +10,7 @@ import ibis
 import pyarrow as pa
 
 from ..scratch import make_scratch
-from .base import Engine, fresh_name, function, shielded
+from .base import Engine, fresh_name, function, shield
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -112,7 +112,7 @@ class DuckEngine(Engine):
             self.backend.con.execute(f'DELETE FROM "{name}" USING "{leaving}" AS u WHERE "{name}"."user" = u."user"')
             self.backend.con.execute(f'INSERT INTO "{name}" SELECT {columns} FROM "{coming}"')
 
-        shielded(stage, act, self._stop)
+        shield(stage, act, self._stop)
 
     def _plan(self, table: ir.Table) -> None:
         self.backend.con.execute(f"EXPLAIN {self._sql(table)}")

@@ -1,4 +1,4 @@
-"""An engine with a memory: an audit asks the same questions over and over."""
+"""An engine that caches: an audit runs the same queries over and over."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import pyarrow as pa
 
 from ..tables.engines import DuckEngine
 
-__all__ = ["Remembering"]
+__all__ = ["CachingEngine"]
 
 
-class Remembering(DuckEngine):
-    """DuckDB, but a question that was asked before is answered from memory, and a table that was kept or placed before
-    is the same table.
+class CachingEngine(DuckEngine):
+    """DuckDB with a cache of results and of kept tables.
 
-    Answers are exact functions of questions, so nothing else changes. What a release drops or closes stays for the
+    A result is an exact function of its query, so nothing else changes. What a release drops or closes stays for the
     next one.
     """
 
     @classmethod
     @contextmanager
-    def opened(cls) -> Iterator[Remembering]:
+    def open(cls) -> Iterator[CachingEngine]:
         """An engine, closed at the end."""
         engine = cls.embedded()
         assert isinstance(engine, cls)
@@ -37,17 +36,17 @@ class Remembering(DuckEngine):
         self._known: dict[Any, Any] = {}
 
     def fetch(self, table: Any, stage: str) -> pa.Table:
-        return self._once(("fetch", table.op()), lambda: super(Remembering, self).fetch(table, stage))
+        return self._once(("fetch", table.op()), lambda: super(CachingEngine, self).fetch(table, stage))
 
     def keep(self, table: Any, stage: str) -> Any:
-        return self._once(("keep", table.op()), lambda: super(Remembering, self).keep(table, stage))
+        return self._once(("keep", table.op()), lambda: super(CachingEngine, self).keep(table, stage))
 
     def upload(self, table: pa.Table, stage: str) -> Any:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
         content = sink.getvalue().to_pybytes()
-        return self._once(("upload", content), lambda: super(Remembering, self).upload(table, stage))
+        return self._once(("upload", content), lambda: super(CachingEngine, self).upload(table, stage))
 
     def drop(self, table: Any) -> None:
         """Nothing: the next run asks for it again."""

@@ -6,13 +6,13 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperOption
 
-__all__ = ["MECHANISM", "Once"]
+__all__ = ["MECHANISM", "StrictCommand"]
 
 MECHANISM = "MECHANISM"
 """How the help of an option shows a mechanism's name; in the help itself it is the list of them."""
 
 
-class Once(TyperCommand):
+class StrictCommand(TyperCommand):
     """A command that refuses an option for one value which is given again: of two, the first would be passed over in
     silence.
     """

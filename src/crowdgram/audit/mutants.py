@@ -1,6 +1,6 @@
 """Mechanisms that are broken on purpose, each beside its healthy sibling, to show what the audit can see.
 
-No release can reach them. A twin says that it keeps the guarantee and does not; its sibling does the same thing right.
+No release can reach them. A mutant claims the guarantee and breaks it; its sibling does the same thing right.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Integers
+from ..arrays import Floats, Integers
 from ..mechanisms import Estimate, Gaussian, Request
 from ..privacy import Adjacency, Guarantee, Labels, Sampler, Spending
 from ..tables import UNIT, BoundedSum, CappedRows, Centre, Concentration, Counts, Distances, distances
 from .attack import Case
-from .lockstep import on_counts
+from .paired_execution import on_counts
 from .pairs import Pair, Tables, pairs_for
 
-__all__ = ["MECHANISM_TWINS", "Twin"]
+__all__ = ["MECHANISM_MUTANTS", "Mutant"]
 
 BITS = 16
 RADII = tuple(UNIT << shift for shift in (BITS - 5, BITS - 4, BITS - 3))
@@ -29,7 +28,7 @@ FLOAT_CAP = 4096
 
 
 @dataclass(frozen=True)
-class Twin:
+class Mutant:
     """A broken case, what is wrong with it, its healthy sibling, and the tables that tell."""
 
     what: str
@@ -139,7 +138,7 @@ def whole_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
     return _plain(spending, counts.sum(CappedRows(_cap(request))).values)
 
 
-def _around(counts: Counts, spending: Spending, centre: npt.NDArray[np.float64], *, non_negative: bool) -> Estimate:
+def _around(counts: Counts, spending: Spending, centre: Floats, *, non_negative: bool) -> Estimate:
     measured = _measured(counts, centre)
     radius = RADII[-1]
     (sums,) = measured.levels([radius], 1, UNIT)
@@ -150,7 +149,7 @@ def _around(counts: Counts, spending: Spending, centre: npt.NDArray[np.float64],
     return _estimate(measured.centre.coordinates / 2**BITS + noisy[:-1] / 2.0 ** (BITS + 40))
 
 
-def _measured(counts: Counts, centre: npt.NDArray[np.float64]) -> Distances:
+def _measured(counts: Counts, centre: Floats) -> Distances:
     coordinates = np.floor(centre * 2**BITS).astype(np.int64)
     return distances(counts, Centre(coordinates, np.ones(counts.items, dtype=np.int64), BITS), "l2")
 
@@ -183,7 +182,7 @@ def _cap(request: Request) -> int:
     return 1 if request.weight == "users" else FLOAT_CAP
 
 
-def _estimate(values: npt.NDArray[np.float64]) -> Estimate:
+def _estimate(values: Floats) -> Estimate:
     """Whatever came out, in the shape of an estimate."""
     return Estimate(values, values, values, values, 0.0)
 
@@ -199,7 +198,7 @@ def _float_pair() -> Pair:
     return Pair("sums about to lose a bit", 2, {0: {0: FLOAT_CAP}, **full, **small}, {**full, **small})
 
 
-def _twins() -> tuple[Twin, ...]:
+def _mutants() -> tuple[Mutant, ...]:
     add, replace = Adjacency.ADD_REMOVE, Adjacency.REPLACE
     usual = Guarantee(1.0, 1e-6, add)
     corner = (pairs_for(add)[1],)
@@ -208,43 +207,43 @@ def _twins() -> tuple[Twin, ...]:
     replaced = Guarantee(1.0, 1e-6, replace)
     pure = Guarantee(1.0, 0.0, add)
     return (
-        Twin(
+        Mutant(
             "half of the noise that is recorded",
             Case("half-the-noise", half_the_noise, "users", usual),
             Case("gaussian", on_counts(Gaussian().run), "users", usual),
             corner,
         ),
-        Twin(
+        Mutant(
             "sensitivity sqrt(2) where it is 2",
             Case("sqrt-two", sqrt_two, "users", replaced),
             Case("centred", centred, "users", replaced),
             opposite,
         ),
-        Twin(
+        Mutant(
             "a centre that saw the data unpaid",
             Case("unpaid-centre", unpaid_centre, "users", usual),
             Case("centred", centred, "users", usual),
             corner,
         ),
-        Twin(
+        Mutant(
             "levels that are wider than their noise is for",
             Case("nested-levels", nested_levels, "users", usual),
             Case("levelled", levelled, "users", usual),
             corner,
         ),
-        Twin(
+        Mutant(
             "two parts of a user that overlap",
             Case("overlapping-parts", overlapping_parts, "users", pure),
             Case("concentration", concentration, "users", pure),
             corner,
         ),
-        Twin(
+        Mutant(
             "the exponential mechanism as the paper prints it",
             Case("printed-exponential", printed_exponential, "users", small),
             Case("commonest", commonest, "users", small),
             corner,
         ),
-        Twin(
+        Mutant(
             "a sum of floats",
             Case("float-sum", float_sum, "rows", pure),
             Case("whole-sum", whole_sum, "rows", pure),
@@ -253,4 +252,4 @@ def _twins() -> tuple[Twin, ...]:
     )
 
 
-MECHANISM_TWINS = _twins()
+MECHANISM_MUTANTS = _mutants()

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats, Integers
 from ..privacy import Event, Guarantee, LaplaceEvent, Looks, PureFinish, Reserve
 from ..tables import ROW_LIMIT, UNIT
 from .request import Request
@@ -27,7 +27,7 @@ __all__ = [
     "GLANCE",
     "HEAVY",
     "HISTOGRAM_UNIT",
-    "Look",
+    "PilotQuery",
     "Rows",
     "look_at_rows",
     "look_longer",
@@ -36,25 +36,23 @@ __all__ = [
     "row_reserves",
 ]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 HISTOGRAM_UNIT = 2**20
 EDGES: tuple[int, ...] = tuple(sorted({round(2 ** (j / 4)) for j in range(81)}))
 """1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16, ... up to ROW_LIMIT, where every user ends."""
 ALL: Floats = np.array(EDGES, dtype=np.float64)
 assert EDGES[-1] == ROW_LIMIT
-MANY = 200
+MANY_ITEMS = 200
 """Items from which on looks are as small as they get."""
 FOUND = 100
 """Items that are taken to be found where they are discovered: looks are reserved before that."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """A pilot query: what for, and for what part of epsilon at most. Where items are few it may be larger, by a power
-    of MANY / items and up to `grows` times: noise in the answer grows with their number, and what it must not hide does
-    not.
+class PilotQuery:
+    """A pilot query: its purpose, and the part of epsilon that it costs at most. If items are few it may be larger,
+    by a power of MANY_ITEMS / items and up to `grows` times: noise in the answer grows with their number, and what it
+    must not hide does not.
     """
 
     purpose: str
@@ -64,7 +62,7 @@ class Look:
     power: float = 1.0
 
     def most(self, items: int) -> float:
-        return self.part * min(math.pow(max(MANY / items, 1.0), self.power), self.grows)
+        return self.part * min(math.pow(max(MANY_ITEMS / items, 1.0), self.power), self.grows)
 
     def reserve(self, guarantee: Guarantee, items: int) -> Reserve:
         return Reserve(self.purpose, self.bound, self.most(items) * guarantee.epsilon)
@@ -81,12 +79,12 @@ class Look:
         return epsilon * min(self.most(items), max(part, self.part / 20))
 
 
-FIRST = Look("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
-SECOND = Look("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=9.0, power=0.6)
-GLANCE = Look("concentration of users, first look", TUNING.concentration_look / 5, UNIT)
-CONCENTRATION = Look("concentration of users", TUNING.concentration_look, UNIT, grows=3.0)
-HEAVY = Look("concentration of heavy users", TUNING.concentration_look, UNIT, grows=3.0)
-CENTRE = Look("a rough centre, for the choice", TUNING.centre_look, UNIT, grows=3.0)
+FIRST = PilotQuery("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
+SECOND = PilotQuery("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=9.0, power=0.6)
+GLANCE = PilotQuery("concentration of users, first look", TUNING.concentration_look / 5, UNIT)
+CONCENTRATION = PilotQuery("concentration of users", TUNING.concentration_look, UNIT, grows=3.0)
+HEAVY = PilotQuery("concentration of heavy users", TUNING.concentration_look, UNIT, grows=3.0)
+CENTRE = PilotQuery("a rough centre, for the choice", TUNING.centre_look, UNIT, grows=3.0)
 
 
 def looked_for(items: int, request: Request) -> int:

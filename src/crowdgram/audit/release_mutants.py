@@ -17,10 +17,10 @@ from ..privacy import Adjacency, Guarantee, Spending
 from ..releases.registry import as_mechanism
 from ..tables import UNIT, Domain, ItemSets, WeightedSets, count_rows, item_sets, open_rows, read_domain, tally_rows
 from .attack import Case
-from .forms import FORMS, GROUPS, KINDS, PLACES, released
-from .twins import Twin
+from .mutants import Mutant
+from .whole_releases import GROUPS, KINDS, PLACES, WHOLE_RELEASES, run_release
 
-__all__ = ["RELEASE_TWINS"]
+__all__ = ["RELEASE_MUTANTS"]
 
 
 def low_threshold(table: Any, spending: Spending, request: Request) -> Any:
@@ -75,61 +75,61 @@ def uncapped_counts(table: Any, spending: Spending, request: Request) -> Any:
 def each_group(table: Any, spending: Spending, request: Request) -> tuple[Any, ...]:
     """A release of every group by itself, each with the whole budget: a user may be in all of them."""
     asked = {"item": "item", "domain": list(KINDS), "mechanism": Laplace()}
-    return tuple(released(table, spending, request, where=f'"group" = {group}', **asked) for group in GROUPS)
+    return tuple(run_release(table, spending, request, where=f'"group" = {group}', **asked) for group in GROUPS)
 
 
 def each_column(table: Any, spending: Spending, request: Request) -> tuple[Any, ...]:
     """A release of every column by itself, each with the whole budget."""
     lists = {"kind": list(KINDS), "place": list(PLACES)}
     return tuple(
-        released(table, spending, request, item=name, domain=domain, mechanism=Laplace())
+        run_release(table, spending, request, item=name, domain=domain, mechanism=Laplace())
         for name, domain in lists.items()
     )
 
 
-def _twins() -> tuple[Twin, ...]:
+def _mutants() -> tuple[Mutant, ...]:
     add = Adjacency.ADD_REMOVE
     usual, pure = Guarantee(1.0, 1e-6, add), Guarantee(1.0, 0.0, add)
     often = Guarantee(1.0, 0.09, add)  # at a large delta, every run shows what passes too often
-    edge, many, *_ = FORMS["found-items"].pairs(add)
+    edge, many, *_ = WHOLE_RELEASES["found-items"].pairs(add)
 
-    def case(form: str, claim: Guarantee, name: str | None = None, by: str = "laplace", **changes: Any) -> Case:
-        ask = partial(released, mechanism=as_mechanism(by), **FORMS[form].arguments)
-        made = Case(f"{form}: {by}", ask, "users", claim, pairs=FORMS[form].pairs(add))
+    def case(release: str, claim: Guarantee, name: str | None = None, by: str = "laplace", **changes: Any) -> Case:
+        ask = partial(run_release, mechanism=as_mechanism(by), **WHOLE_RELEASES[release].arguments)
+        made = Case(f"{release}: {by}", ask, "users", claim, pairs=WHOLE_RELEASES[release].pairs(add))
         return replace(made, name=name or made.name, **changes)
 
     return (
-        Twin(
+        Mutant(
             "a threshold for one item where a user may have a thousand",
             case("found-items", often, "low-threshold", mechanism=low_threshold),
             case("found-items", often, by="gaussian"),
             (many,),
         ),
-        Twin(
+        Mutant(
             "weights of items that are not held to norm one",
             case("found-items", usual, "whole-weights", mechanism=whole_weights),
             case("found-items", usual, by="gaussian"),
             (edge,),
         ),
-        Twin(
+        Mutant(
             "every group with the whole budget",
             case("groups", pure, "each-group", mechanism=each_group),
             case("groups", pure),
-            FORMS["groups"].pairs(add)[:1],
+            WHOLE_RELEASES["groups"].pairs(add)[:1],
         ),
-        Twin(
+        Mutant(
             "a row that counts for many, weighed as one",
             case("counts", pure, "uncapped-counts", mechanism=uncapped_counts),
             case("counts", pure),
-            FORMS["counts"].pairs(add)[:1],
+            WHOLE_RELEASES["counts"].pairs(add)[:1],
         ),
-        Twin(
+        Mutant(
             "every column with the whole budget",
             case("columns", pure, "each-column", mechanism=each_column),
             case("columns", pure),
-            FORMS["columns"].pairs(add),
+            WHOLE_RELEASES["columns"].pairs(add),
         ),
     )
 
 
-RELEASE_TWINS = _twins()
+RELEASE_MUTANTS = _mutants()

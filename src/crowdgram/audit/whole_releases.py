@@ -1,7 +1,7 @@
 """Whole releases under attack, from rows to what comes out: found items, groups, counted rows, several columns.
 
 A mechanism is attacked on counts. Here the rest is: how rows become counts, which items they are counted for, and what
-finding these gives away. Tables are made for each form, as hard as they come.
+finding these gives away. Tables are made for each release, as hard as they come.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ..releases.registry import as_mechanism
 from .attack import Case
 from .pairs import RowPair
 
-__all__ = ["FORMS", "Form", "form_cases", "released"]
+__all__ = ["WHOLE_RELEASES", "WholeRelease", "release_cases", "run_release"]
 
-TARGET = 10**6
+TARGET_USER = 10**6
 ON_EDGE = 48
 """Users of an item that is found about as often as not, at epsilon = 1 and delta = 1e-6: all rounds are about it."""
-MANY = 1100
+UNSHARED_ITEMS = 1100
 """Items of one user alone: more than are weighed."""
 GROUPS, KINDS, PLACES = range(4), range(2), range(3)
 HUGE = 2**62
 
-Rows = tuple[tuple[int, ...], ...]
+RowTuples = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class Form:
+class WholeRelease:
     """A way to ask for a release: its arguments, and the tables that it is attacked on."""
 
     name: str
@@ -48,37 +48,37 @@ class Form:
         return "domain" not in self.arguments
 
 
-def form_cases(
+def release_cases(
     epsilon: float,
     delta: float,
     *,
-    forms: Iterable[str] | None = None,
+    names: Iterable[str] | None = None,
     mechanisms: Iterable[str] = ("auto",),
     weights: Iterable[Weight] = ("rows", "users"),
     adjacencies: Iterable[Adjacency] = tuple(Adjacency),
 ) -> Iterator[Case]:
-    """Every form of a release, or those that are named, by each of these mechanisms."""
-    for name, mechanism in product(FORMS if forms is None else forms, mechanisms):
-        if name not in FORMS:
-            raise InvalidArgument(f"form={name!r}: needs to be one of {', '.join(map(repr, FORMS))}.")
-        form = FORMS[name]
-        if form.finds and delta == 0 and forms is None:  # of all forms, those that can do without
+    """Every whole release, or those that are named, by each of these mechanisms."""
+    for name, mechanism in product(WHOLE_RELEASES if names is None else names, mechanisms):
+        if name not in WHOLE_RELEASES:
+            raise InvalidArgument(f"release={name!r}: needs to be one of {', '.join(map(repr, WHOLE_RELEASES))}.")
+        release = WHOLE_RELEASES[name]
+        if release.finds and delta == 0 and names is None:  # of all, those that can do without
             continue
         kind = as_mechanism(mechanism)
-        if form.finds and (delta == 0 or not isinstance(kind, Discovering)):
+        if release.finds and (delta == 0 or not isinstance(kind, Discovering)):
             raise InvalidArgument(
-                f"form={name!r} finds items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it needs a "
-                "delta, such as 1e-6, and a mechanism other than 'paper'."
+                f"release={name!r}: finds items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it "
+                "needs a delta, such as 1e-6, and a mechanism other than 'paper'."
             )
         for weight, adjacency in product(weights, adjacencies):
             offered = Guarantee(epsilon, delta, adjacency)
             kind.check(offered, weight)
-            claim = offered if form.finds else kind.promised(offered)
-            ask = partial(released, mechanism=kind, **form.arguments)
-            yield Case(f"{name}: {mechanism}", ask, weight, claim, pairs=form.pairs(adjacency))
+            claim = offered if release.finds else kind.promised(offered)
+            ask = partial(run_release, mechanism=kind, **release.arguments)
+            yield Case(f"{name}: {mechanism}", ask, weight, claim, pairs=release.pairs(adjacency))
 
 
-def released(table: Any, spending: Spending, request: Request, **arguments: Any) -> Any:
+def run_release(table: Any, spending: Spending, request: Request, **arguments: Any) -> Any:
     """A whole release of `table`. Its budget is its own; `spending` says how large it is, and who draws the noise."""
     query = Query(user="user", guarantee=spending.guarantee, weight=request.weight, **arguments)
     return run(table, query, sampler=spending.sampler)
@@ -100,21 +100,27 @@ def _pairs(
     edge = tuple((16 * n + item, *named(item)) for n in range(ON_EDGE) for item in range(16))
     common = tuple((user, *named(item)) for user in range(200) for item in range(4))
 
-    def own(items: Iterable[int]) -> Rows:
-        return tuple((TARGET, *named(item)) for item in items)
+    def own(items: Iterable[int]) -> RowTuples:
+        return tuple((TARGET_USER, *named(item)) for item in items)
 
     if adjacency is Adjacency.ADD_REMOVE:
         return (
             RowPair("a user of items on the edge", columns, edge, own(range(16))),
-            RowPair("a user of many items that nobody else has", columns, common, own(range(1000, 1000 + MANY))),
+            RowPair(
+                "a user of many items that nobody else has", columns, common, own(range(1000, 1000 + UNSHARED_ITEMS))
+            ),
             RowPair("a user of one item that nobody else has", columns, common, own([1000])),
             RowPair("a user of one item on the edge", columns, edge, own([0])),
         )
-    others = range(5000, 5000 + MANY)
+    others = range(5000, 5000 + UNSHARED_ITEMS)
     return (
         RowPair("a user of items on the edge", columns, edge, own(range(8)), own(range(8, 16))),
         RowPair(
-            "a user of many items that nobody else has", columns, common, own(range(1000, 1000 + MANY)), own(others)
+            "a user of many items that nobody else has",
+            columns,
+            common,
+            own(range(1000, 1000 + UNSHARED_ITEMS)),
+            own(others),
         ),
         RowPair("a user of one item that nobody else has", columns, common, own([1000]), own([5000])),
         RowPair("a user of one item on the edge", columns, edge, own([0]), own([1])),
@@ -124,12 +130,14 @@ def _pairs(
 def _grouped(adjacency: Adjacency) -> tuple[RowPair, ...]:
     """A user who is in every group, or all in one, in a crowd that is in every group."""
     crowd = tuple((user, group, kind) for user in range(100) for group in GROUPS for kind in KINDS)
-    first = tuple((TARGET, group, 0) for group in GROUPS)
-    second = tuple((TARGET, group, 1) for group in GROUPS)
+    first = tuple((TARGET_USER, group, 0) for group in GROUPS)
+    second = tuple((TARGET_USER, group, 1) for group in GROUPS)
     columns = ("user", "group", "item")
     return (
         RowPair("a user in every group", columns, crowd, first, _replaced(adjacency, second)),
-        RowPair("a user of one group", columns, crowd, ((TARGET, 0, 0),), _replaced(adjacency, ((TARGET, 1, 1),))),
+        RowPair(
+            "a user of one group", columns, crowd, ((TARGET_USER, 0, 0),), _replaced(adjacency, ((TARGET_USER, 1, 1),))
+        ),
     )
 
 
@@ -137,32 +145,34 @@ def _counted(adjacency: Adjacency) -> tuple[RowPair, ...]:
     """A user with one row that counts for 2^62, and one with many that count for more than 64 bits together."""
     columns = ("user", "item", "n")
     crowd = tuple((user, kind, 10) for user in range(200) for kind in KINDS)
-    second = _replaced(adjacency, ((TARGET, 1, 1),))
+    second = _replaced(adjacency, ((TARGET_USER, 1, 1),))
     return (
-        RowPair("one row of a huge count", columns, crowd, ((TARGET, 0, HUGE),), second),
-        RowPair("huge counts of many rows", columns, crowd, ((TARGET, 0, HUGE),) * 40, second),
+        RowPair("one row of a huge count", columns, crowd, ((TARGET_USER, 0, HUGE),), second),
+        RowPair("huge counts of many rows", columns, crowd, ((TARGET_USER, 0, HUGE),) * 40, second),
     )
 
 
 def _joint(adjacency: Adjacency) -> tuple[RowPair, ...]:
     """A user at one corner of two columns, in a crowd that is everywhere."""
     crowd = tuple((user, kind, place) for user in range(200) for kind in KINDS for place in PLACES)
-    first, second = ((TARGET, 0, 0),) * 6, ((TARGET, 1, 2),) * 6
+    first, second = ((TARGET_USER, 0, 0),) * 6, ((TARGET_USER, 1, 2),) * 6
     return (RowPair("a user at a corner", ("user", "kind", "place"), crowd, first, _replaced(adjacency, second)),)
 
 
-def _replaced(adjacency: Adjacency, rows: Rows) -> Rows:
+def _replaced(adjacency: Adjacency, rows: RowTuples) -> RowTuples:
     return rows if adjacency is Adjacency.REPLACE else ()
 
 
-FORMS = {
-    form.name: form
-    for form in (
-        Form("found-items", {"item": "item"}, _found),
-        Form("found-groups", {"item": "item", "by": "group"}, _found_groups),
-        Form("groups", {"item": "item", "by": "group", "groups": list(GROUPS), "domain": list(KINDS)}, _grouped),
-        Form("counts", {"item": "item", "count": "n", "domain": list(KINDS)}, _counted),
-        Form(
+WHOLE_RELEASES = {
+    release.name: release
+    for release in (
+        WholeRelease("found-items", {"item": "item"}, _found),
+        WholeRelease("found-groups", {"item": "item", "by": "group"}, _found_groups),
+        WholeRelease(
+            "groups", {"item": "item", "by": "group", "groups": list(GROUPS), "domain": list(KINDS)}, _grouped
+        ),
+        WholeRelease("counts", {"item": "item", "count": "n", "domain": list(KINDS)}, _counted),
+        WholeRelease(
             "columns",
             {"item": ["kind", "place"], "domain": {"kind": list(KINDS), "place": list(PLACES)}},
             _joint,

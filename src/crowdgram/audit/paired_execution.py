@@ -34,7 +34,7 @@ __all__ = ["Attacked", "follow", "on_counts"]
 Attacked = Callable[[Any, Spending, Request], Any]
 """From a table (counts, or rows for a whole release), a budget and what is asked, to what comes out."""
 
-PATIENCE = 120.0
+STEP_SECONDS = 120.0
 """Seconds that one step of a mechanism may take before the audit gives up."""
 
 
@@ -110,12 +110,12 @@ class _Run:
         self._answers.put(outcome)
 
     def next(self) -> Any:
-        return self._asked.get(timeout=PATIENCE)
+        return self._asked.get(timeout=STEP_SECONDS)
 
     def stop(self) -> None:
         if self._thread.is_alive():
             self._answers.put(_Stopped)
-            self._thread.join(PATIENCE)
+            self._thread.join(STEP_SECONDS)
 
     def _noisy(self, kind: str, values: Integers | Sequence[int], scale: float, labels: Labels | None) -> Integers:
         """Where the number of coordinates is private it differs between the tables, and so do their places."""

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crowdgram.audit.draws import Tilt
-from crowdgram.audit.lockstep import follow, on_counts
-from crowdgram.audit.pairs import Pair, opened, pairs_for
+from crowdgram.audit.paired_execution import follow, on_counts
+from crowdgram.audit.pairs import Pair, open_tables, pairs_for
 from crowdgram.errors import PrivacyViolation
 from crowdgram.mechanisms import Estimate, Gaussian, Laplace, Request
 from crowdgram.privacy import Adjacency, Guarantee
@@ -24,7 +24,7 @@ PAIR = Pair("two users or one", 2, {0: {0: 4}, 1: {1: 1}}, {1: {1: 1}})
 
 @pytest.fixture(scope="module")
 def tables():
-    with opened(PAIR) as both:
+    with open_tables(PAIR) as both:
         yield both
 
 

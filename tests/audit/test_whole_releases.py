@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from crowdgram import audit
-from crowdgram.audit import FORMS, attack, form_cases
-from crowdgram.audit.release_twins import RELEASE_TWINS
+from crowdgram.audit import WHOLE_RELEASES, attack, release_cases
+from crowdgram.audit.release_mutants import RELEASE_MUTANTS
 from crowdgram.errors import InvalidArgument
 from crowdgram.privacy import Adjacency, Guarantee
 
@@ -21,7 +21,7 @@ from ..thorough import THOROUGH
 
 SURE = 1 - 1e-6
 RUNS = {"low-threshold": 4, "whole-weights": 10, "each-group": 8, "uncapped-counts": 3, "each-column": 14}
-"""For each twin, on each side: so many that it is missed with a chance below 1e-6. One run shows "each-column" with
+"""For each mutant, on each side: so many that it is missed with a chance below 1e-6. One run shows "each-column" with
 chance 0.46 and "each-group" with 0.63. Three of four show "low-threshold", and one fails to with chance 1e-5. 10 of
 "whole-weights" missed it on one side in none of 3,000 subsets of 80 runs, 8 in 0.3% of them.
 """
@@ -32,8 +32,8 @@ def named(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [*form_cases(1.0, 1e-6, mechanisms=["laplace"], weights=["users"])], ids=named)
-def test_forms_stand(case):
+@pytest.mark.parametrize("case", [*release_cases(1.0, 1e-6, mechanisms=["laplace"], weights=["users"])], ids=named)
+def test_whole_releases_stand(case):
     """Few runs: what differs for the same outcomes is seen in the first one. Where items are found, one pair with
     groups, and every other one if a user is replaced; all if thorough.
     """
@@ -50,28 +50,28 @@ def test_forms_stand(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["counts", "columns"])
-def test_the_attack_comes_close(form):
+@pytest.mark.parametrize("release", ["counts", "columns"])
+def test_the_attack_comes_close(release):
     """A pure loss is at its bound whenever the outcome is on one side: 2 x 12 misses have a chance below 1e-7."""
-    case = next(form_cases(1.0, 1e-6, forms=[form], mechanisms=["laplace"], weights=["users"]))
+    case = next(release_cases(1.0, 1e-6, names=[release], mechanisms=["laplace"], weights=["users"]))
     assert case.claim == Guarantee(1.0)
     assert attack(case, runs=12, pairs=case.pairs[:1]).epsilon == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("twin", RELEASE_TWINS, ids=lambda twin: twin.broken.name)
-def test_broken_releases_are_caught_and_their_siblings_stand(twin):
-    runs, pure = RUNS[twin.broken.name], not twin.broken.claim.delta
+@pytest.mark.parametrize("mutant", RELEASE_MUTANTS, ids=lambda mutant: mutant.broken.name)
+def test_broken_releases_are_caught_and_their_siblings_stand(mutant):
+    runs, pure = RUNS[mutant.broken.name], not mutant.broken.claim.delta
     # A pure loss above epsilon is a proof by itself: one at a time, until one is seen.
-    tried = (attack(twin.broken, runs=1 if pure else runs, pairs=twin.pairs) for _ in range(runs if pure else 1))
-    assert any(caught.refuted and caught.epsilon > 1.05 * twin.broken.claim.epsilon for caught in tried)
-    assert not attack(twin.healthy, runs=1, confidence=SURE, pairs=twin.pairs).refuted
+    tried = (attack(mutant.broken, runs=1 if pure else runs, pairs=mutant.pairs) for _ in range(runs if pure else 1))
+    assert any(caught.refuted and caught.epsilon > 1.05 * mutant.broken.claim.epsilon for caught in tried)
+    assert not attack(mutant.healthy, runs=1, confidence=SURE, pairs=mutant.pairs).refuted
 
 
 @pytest.mark.slow
 def test_what_tells_how_many_items_a_table_has_is_seen():
     """An item that nobody else has moves nothing that leaves; the number of items, if it left, would."""
-    case = next(form_cases(1.0, 1e-6, forms=["found-items"], mechanisms=["laplace"], weights=["users"]))
+    case = next(release_cases(1.0, 1e-6, names=["found-items"], mechanisms=["laplace"], weights=["users"]))
     lone = case.pairs[2:3]
     assert attack(case, runs=1, confidence=SURE, pairs=lone).how in ("exact losses", "nothing found")
 
@@ -90,25 +90,25 @@ def test_an_attack_leaves_production_code_alone():
     assert not [path for path, text in sources.items() if re.search(r"\bsetattr\(|\bmock\b|__dict__\[", text)]
 
 
-def test_forms_by_name():
-    names = {(case.name, case.weight, case.claim.adjacency) for case in form_cases(1.0, 1e-6)}
-    assert len(names) == 4 * len(FORMS)
-    assert {case.claim.delta for case in form_cases(1.0, 1e-6, mechanisms=["laplace"])} == {0.0, 1e-6}
+def test_whole_releases_by_name():
+    names = {(case.name, case.weight, case.claim.adjacency) for case in release_cases(1.0, 1e-6)}
+    assert len(names) == 4 * len(WHOLE_RELEASES)
+    assert {case.claim.delta for case in release_cases(1.0, 1e-6, mechanisms=["laplace"])} == {0.0, 1e-6}
     with pytest.raises(InvalidArgument, match="'nothing'"):
-        list(form_cases(1.0, 1e-6, forms=["nothing"]))
+        list(release_cases(1.0, 1e-6, names=["nothing"]))
     with pytest.raises(InvalidArgument, match="'nothing'"):
-        list(form_cases(1.0, 1e-6, mechanisms=["nothing"]))
-    assert {case.name for case in form_cases(1.0, 0.0)} == {"groups: auto", "counts: auto", "columns: auto"}
+        list(release_cases(1.0, 1e-6, mechanisms=["nothing"]))
+    assert {case.name for case in release_cases(1.0, 0.0)} == {"groups: auto", "counts: auto", "columns: auto"}
     with pytest.raises(InvalidArgument, match="needs a delta"):
-        list(form_cases(1.0, 0.0, forms=["found-items"]))
+        list(release_cases(1.0, 0.0, names=["found-items"]))
     with pytest.raises(InvalidArgument, match="other than 'paper'"):
-        list(form_cases(1.0, 1e-6, mechanisms=["paper"]))
+        list(release_cases(1.0, 1e-6, mechanisms=["paper"]))
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_pairs_are_neighbours(adjacency):
-    for form in FORMS.values():
-        for pair in form.pairs(adjacency):
+    for release in WHOLE_RELEASES.values():
+        for pair in release.pairs(adjacency):
             assert pair.first
             assert bool(pair.second) == (adjacency is Adjacency.REPLACE)
             assert pair.first != pair.second

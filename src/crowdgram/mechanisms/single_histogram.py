@@ -20,15 +20,24 @@ import numpy as np
 from ..privacy import Looks, PureFinish, Search
 from ..privacy.threshold import lone_laplace_threshold
 from ..tables import UNIT, CappedRows, Counts, RootOfItems, Rows, UserTotals, held_items
-from .discovery import LOOKS, MOST_COORDINATES
+from .discovery import LOOKS, MOST_ITEMS_OF_A_TABLE
 from .estimate import CONFIDENCE, Divisor, Estimate, combine, spread_bias
-from .looks import Rows as RowsSeen
 from .measurements import agreed
+from .pilot_queries import Rows as RowsSeen
 from .row_bound import Disagreement, bias_of
 from .shrink import shrink
 from .simplex import project
 
-__all__ = ["Few", "Look", "RowWeights", "estimate_few", "few_needed", "find_few", "look_at_sizes", "weigh_rows"]
+__all__ = [
+    "HistogramItems",
+    "ItemsPerUser",
+    "RowWeights",
+    "choose_row_weights",
+    "estimate_from_histogram",
+    "find_by_histogram",
+    "query_items_per_user",
+    "users_needed_by_histogram",
+]
 
 FURTHEST = 16
 """Users with more items count as having as many: they are not what the look is for."""
@@ -47,12 +56,12 @@ threshold is a little lower where fewer are allowed.
 ROOT_ALONE = 1.25
 """Users with a mean root below this mostly have one item, and few have more than NEARLY_ALONE."""
 
-MISSED = 0.1
+MISSED_BY_HALVING = 0.1
 """What is missed more, of 1, if users weigh half as much and an item needs twice as many of them."""
 
 
 @dataclass(frozen=True)
-class Look:
+class ItemsPerUser:
     """What a look showed: about how many users, and the mean over them of sqrt(items). Noisy values."""
 
     users: float
@@ -82,7 +91,7 @@ class RowWeights:
 
 
 @dataclass(frozen=True)
-class Few:
+class HistogramItems:
     """What passed the threshold, with its noisy sums: noisy values. scale: of their noise. weights: by rows; None where
     users weigh the same.
     """
@@ -97,7 +106,7 @@ class Few:
         return list(self.sums)
 
 
-def look_at_sizes(held: UserTotals, spending: Looks) -> Look | None:
+def query_items_per_user(held: UserTotals, spending: Looks) -> ItemsPerUser | None:
     """How many users there are, and the mean over them of sqrt(d_u), d_u their number of items, at most FURTHEST; None
     if too few are seen. A second look is taken where the first shows too little.
 
@@ -115,17 +124,17 @@ def look_at_sizes(held: UserTotals, spending: Looks) -> Look | None:
     users = float(seen.sum())
     if users < SEEN * deviation:
         return None
-    return Look(users, 1 + furthest * min(max(float(seen[0]) / users, 0.0), 1.0))
+    return ItemsPerUser(users, 1 + furthest * min(max(float(seen[0]) / users, 0.0), 1.0))
 
 
-def few_needed(search: Search, look: Look, weights: RowWeights | None) -> float:
-    """How many users, who have nothing else, an item needs to be found by `find_few` as often as not."""
+def users_needed_by_histogram(search: Search, look: ItemsPerUser, weights: RowWeights | None) -> float:
+    """How many users, who have nothing else, an item needs to be found by `find_by_histogram` as often as not."""
     scale = search.laplace_scale(UNIT, _for_list(search, look))
     needed = lone_laplace_threshold(UNIT, look.most, scale, search.chance) / UNIT
     return needed if weights is None else needed / weights.mass
 
 
-def weigh_rows(seen: RowsSeen) -> RowWeights:
+def choose_row_weights(seen: RowsSeen) -> RowWeights:
     """The row cap for one histogram, from noisy numbers of users by rows: small enough that users count fully, and
     large enough that those with more rows count for more. If rows cannot be seen, all users weigh the same.
     """
@@ -138,16 +147,18 @@ def weigh_rows(seen: RowsSeen) -> RowWeights:
         mass = float((users * np.minimum(crowds.sizes / cap, 1.0)).sum() / users.sum())
         moved, strange = bias_of(crowds, cap)
         bias = float(crowds.weights @ (disagreement * moved + strange))
-        tried.append((MISSED / mass + bias, RowWeights(cap, mass, bias, float(users.sum()))))
+        tried.append((MISSED_BY_HALVING / mass + bias, RowWeights(cap, mass, bias, float(users.sum()))))
     return min(tried, key=lambda one: one[0])[1]
 
 
-def find_few(rows: Rows, search: Search, look: Look, weights: RowWeights | None) -> tuple[Few, PureFinish]:
+def find_by_histogram(
+    rows: Rows, search: Search, look: ItemsPerUser, weights: RowWeights | None
+) -> tuple[HistogramItems, PureFinish]:
     """Find items, and measure them, by one histogram of users, whose weights of at most 1 are spread as their rows are.
 
     Guarantee: Laplace noise on sums that move by UNIT in l1 for each user (`HeldItems.sum`), drawn only for items that
     somebody holds; that this shows nothing is what the threshold pays for, as a user holds at most `look.most` of them.
-    `rows` comes from `tally_rows`. A pure finish begins here, and `estimate_few` goes on with it.
+    `rows` comes from `tally_rows`. A pure finish begins here, and `estimate_from_histogram` goes on with it.
     """
     spending = search.finish_purely()
     held = held_items(rows, spending.salt(), look.most)
@@ -158,7 +169,7 @@ def find_few(rows: Rows, search: Search, look: Look, weights: RowWeights | None)
         sums.values,
         bound=sums.bound.l1,
         epsilon=epsilon,
-        dimension=MOST_COORDINATES,
+        dimension=MOST_ITEMS_OF_A_TABLE,
         labels=lambda: list(held.named(places)),
     )
     threshold = lone_laplace_threshold(UNIT, look.most, event.scale, search.chance)
@@ -166,11 +177,13 @@ def find_few(rows: Rows, search: Search, look: Look, weights: RowWeights | None)
     value = dict(zip(places[passed].tolist(), noisy[passed].tolist(), strict=True))
     named = held.named(places[passed])
     held.drop()
-    found = Few({item: value[place] for item, place in named.items()}, event.scale, threshold, weights)
+    found = HistogramItems({item: value[place] for item, place in named.items()}, event.scale, threshold, weights)
     return found, spending
 
 
-def estimate_few(few: Few, items: Sequence[Any], counts: Counts, spending: PureFinish) -> Estimate:
+def estimate_from_histogram(
+    measured: HistogramItems, items: Sequence[Any], counts: Counts, spending: PureFinish
+) -> Estimate:
     """The distribution over `items`, which were found, and what follows them in the domain, which is measured now.
 
     Guarantee: Laplace noise, with all of epsilon that is left, on entries of `CappedRows`, of l1 norm at most UNIT a
@@ -179,16 +192,16 @@ def estimate_few(few: Few, items: Sequence[Any], counts: Counts, spending: PureF
     An item that passed by less than its noise may owe that to the noise, and nothing says how much of it is real: its
     interval begins at 0.
     """
-    counted = counts.sum(CappedRows(_row_cap(few.weights)))
+    counted = counts.sum(CappedRows(_row_cap(measured.weights)))
     rest = counted.values[len(items) :]
     others, event = spending.laplace("other items", rest, bound=counted.bound.l1, epsilon=spending.remaining_epsilon())
-    listed = np.array([few.sums[item] for item in items], dtype=np.float64)
+    listed = np.array([measured.sums[item] for item in items], dtype=np.float64)
     sums = np.concatenate([listed, others.astype(np.float64)])
-    scales = np.concatenate([np.full(len(items), few.scale), np.full(len(rest), event.scale)])
+    scales = np.concatenate([np.full(len(items), measured.scale), np.full(len(rest), event.scale)])
     total = max(float(sums.sum()), float(np.sqrt(2 * (scales**2).sum())))
     raw, deviations = sums / total, math.sqrt(2) * scales / total
     shrunk = shrink(raw, deviations, "laplace")
-    shares, weights = project(shrunk.means), few.weights or RowWeights()
+    shares, weights = project(shrunk.means), measured.weights or RowWeights()
     made = combine(
         raw=raw,
         noise=deviations,
@@ -197,14 +210,14 @@ def estimate_few(few: Few, items: Sequence[Any], counts: Counts, spending: PureF
         shape="laplace",
         divisor=Divisor(own=1.0),
         sampling_variance=float((shares * (1 - shares)).sum()) / max(total / UNIT, 1.0),  # users of one item: the most
-        parameters={"branch": "histogram", **({} if few.weights is None else few.weights.parameters)},
+        parameters={"branch": "histogram", **({} if measured.weights is None else measured.weights.parameters)},
     )
     barely = np.zeros(len(raw), dtype=bool)
-    barely[: len(items)] = listed < few.threshold - few.scale * math.log(1 - CONFIDENCE)
+    barely[: len(items)] = listed < measured.threshold - measured.scale * math.log(1 - CONFIDENCE)
     return replace(made, lower=np.where(barely, 0.0, made.lower))
 
 
-def _for_list(spending: Search | PureFinish, look: Look) -> float:
+def _for_list(spending: Search | PureFinish, look: ItemsPerUser) -> float:
     """What is left of epsilon, less what is kept for the items that will not be listed."""
     epsilon = spending.guarantee.epsilon
     rest = REST / math.sqrt(epsilon * look.users)

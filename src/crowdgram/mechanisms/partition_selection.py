@@ -8,11 +8,19 @@ from typing import Any
 from ..privacy import Found, Opening, PureFinish, Search
 from ..tables import Rows, UsersByRows, UserTotals, user_totals
 from .discovery import DiscoveryPlan, discover, open_search, users_needed
-from .few import Few, Look, RowWeights, few_needed, find_few, look_at_sizes, weigh_rows
-from .looks import FOUND, look_at_rows
-from .looks import Rows as RowsSeen
 from .mechanism import Discovering
+from .pilot_queries import FOUND, look_at_rows
+from .pilot_queries import Rows as RowsSeen
 from .request import Request
+from .single_histogram import (
+    HistogramItems,
+    ItemsPerUser,
+    RowWeights,
+    choose_row_weights,
+    find_by_histogram,
+    query_items_per_user,
+    users_needed_by_histogram,
+)
 
 __all__ = ["FoundByHistogram", "FoundByRounds", "find_items"]
 
@@ -28,14 +36,14 @@ MOST_OF_THEM = 0.6
 
 @dataclass(frozen=True)
 class FoundByHistogram:
-    """Items that one histogram found and measured; the pure finish that it began goes on with `estimate_few`."""
+    """Items that one histogram found and measured. `estimate_from_histogram` goes on with the pure finish it began."""
 
-    few: Few
+    measured: HistogramItems
     spending: PureFinish
 
     @property
     def items(self) -> list[Any]:
-        return self.few.items
+        return self.measured.items
 
 
 @dataclass(frozen=True)
@@ -62,15 +70,17 @@ def find_items(
         held = user_totals(rows)
         if request.buys_rows:
             seen_rows = look_at_rows(held.sum(UsersByRows(RowsSeen.edges())).values, search, FOUND)
-        weights = None if seen_rows is None else weigh_rows(seen_rows)
-        look = _look_for_few(held, search, plan, weights)
+        weights = None if seen_rows is None else choose_row_weights(seen_rows)
+        look = _items_per_user_if_histogram(held, search, plan, weights)
         held.drop()
         if look is not None:
-            return FoundByHistogram(*find_few(rows, search, look, weights))
+            return FoundByHistogram(*find_by_histogram(rows, search, look, weights))
     return FoundByRounds(*discover(rows, search, plan), seen_rows)
 
 
-def _look_for_few(held: UserTotals, search: Search, plan: DiscoveryPlan, weights: RowWeights | None) -> Look | None:
+def _items_per_user_if_histogram(
+    held: UserTotals, search: Search, plan: DiscoveryPlan, weights: RowWeights | None
+) -> ItemsPerUser | None:
     """The look, if by it one histogram is predicted to find more, and may be used at all.
 
     An item needs T_1 users with one item each in a histogram, and T_2 in rounds. Users with d items give it 1/d in the
@@ -79,10 +89,10 @@ def _look_for_few(held: UserTotals, search: Search, plan: DiscoveryPlan, weights
     """
     if weights is not None and weights.bias > TOLERABLE:
         return None
-    look = look_at_sizes(held, search)
+    look = query_items_per_user(held, search)
     if look is None:
         return None
     if weights is not None and weights.unseen is None and weights.users < MOST_OF_THEM * look.users:
         return None
-    limit = WORTH * users_needed(search, plan) / few_needed(search, look, weights)
+    limit = WORTH * users_needed(search, plan) / users_needed_by_histogram(search, look, weights)
     return look if look.root < limit else None

@@ -1,4 +1,4 @@
-"""What an error takes along when it leaves a release: its message, and nothing that it came through."""
+"""Exception hygiene: an error leaves a release with its message, and with no variable or error from inside."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from ..errors import CrowdgramError, EngineFailure
-from ..interrupts import noted
+from ..interrupts import catch_interrupts
 
-__all__ = ["sealed", "sealed_then"]
+__all__ = ["sanitize_errors"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def sealed_then(after: Callable[[Any], None]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """`sealed`, and `after` called with what was returned, outside the seal."""
+def sanitize_errors(*, then: Callable[[Any], None]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorate a function that reads a private table: its errors leave without the frames and errors behind them.
+
+    A traceback holds the variables of every frame that it passed, exact sums among them, and error reporters print
+    them. So our errors start a new traceback here, with no cause and no context. The message of an unexpected error may
+    quote rows, and its type may depend on them, so it becomes an `EngineFailure` that says neither. An error that the
+    caller's own `progress` raises is passed on as it is. Ctrl-C is a `KeyboardInterrupt`, whatever the engine made of
+    it.
+
+    then: called with what the function returned; its own errors and warnings are not changed.
+    """
 
     def decorate(call: Callable[P, T]) -> Callable[P, T]:
-        return sealed(call, after)
+        return _sanitized(call, then)
 
     return decorate
 
 
-def sealed(call: Callable[P, T], after: Callable[[Any], None] | None = None) -> Callable[P, T]:
-    """Let errors out of `call` without the frames and errors behind them. `after` is called with what it returned.
-
-    A traceback holds the variables of every frame that it passed, exact sums among them, and error reporters print
-    them. So our errors start a new traceback here, with no cause and no context; an error that nobody foresaw, whose
-    message may quote rows and whose kind may depend on them, becomes an `EngineFailure` that says neither. What a
-    caller's own `progress` raises is passed on as it is. Ctrl-C is a `KeyboardInterrupt`, whatever the engine made of
-    it.
-    """
-
+def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P, T]:
     signature = inspect.signature(call)
 
     @functools.wraps(call)
@@ -44,16 +44,16 @@ def sealed(call: Callable[P, T], after: Callable[[Any], None] | None = None) -> 
         progress: Any = kwargs.get("progress")
         if callable(progress):
 
-            def watched(stage: str) -> None:
+            def report(stage: str) -> None:
                 try:
                     progress(stage)
                 except BaseException as error:
                     callers.append(error)
                     raise
 
-            kwargs["progress"] = watched
+            kwargs["progress"] = report
         left: BaseException | None = None
-        with noted() as raised:
+        with catch_interrupts() as raised:
             try:
                 made = call(*args, **kwargs)
             except (CrowdgramError, ImportError) as error:
@@ -62,17 +62,16 @@ def sealed(call: Callable[P, T], after: Callable[[Any], None] | None = None) -> 
                 if any(error is one for one in callers):
                     raise
                 left = EngineFailure(
-                    "an unexpected error stopped the release; what it is stays untold, because that may depend on "
-                    "rows. Nothing was released. Please report it."
+                    "an unexpected error stopped the release. Details are withheld because they could reveal rows. "
+                    "Nothing was released. Please report it."
                 )
             except BaseException as error:
                 if any(error is one for one in callers):
                     raise
                 left = error
-        del args, kwargs  # the table itself, where it is a frame: it is the caller's, and in the caller's frames
+        del args, kwargs  # the table, if it is a frame: it stays in the caller's frames only
         if left is None:
-            if after is not None:
-                after(made)
+            then(made)
             return made
         left = raised[-1] if raised else left
         left.__cause__ = left.__context__ = left.__traceback__ = None

@@ -12,9 +12,15 @@ import pytest
 import crowdgram
 from crowdgram.mechanisms import FoundByHistogram, find_items, open_search
 from crowdgram.mechanisms.discovery import ROUNDS, look_reserves
-from crowdgram.mechanisms.few import FURTHEST, Look, find_few, look_at_sizes, weigh_rows
-from crowdgram.mechanisms.looks import Rows as RowsSeen
+from crowdgram.mechanisms.pilot_queries import Rows as RowsSeen
 from crowdgram.mechanisms.request import Request
+from crowdgram.mechanisms.single_histogram import (
+    FURTHEST,
+    ItemsPerUser,
+    choose_row_weights,
+    find_by_histogram,
+    query_items_per_user,
+)
 from crowdgram.mechanisms.user_sizes import Bins
 from crowdgram.privacy import OPENDP, Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent
 from crowdgram.releases.registry import as_mechanism
@@ -25,7 +31,7 @@ from ..samplers import Scripted, exact, laplace_for
 USERS = Request("users", None, lambda _: None)
 ROWS = replace(USERS, weight="rows")
 GUARANTEE = Guarantee(1.0, 1e-6)
-ONE_ITEM = Look(users=10_000.0, root=1.0)
+ONE_ITEM = ItemsPerUser(users=10_000.0, root=1.0)
 
 
 def tallied(pairs):
@@ -50,7 +56,7 @@ def test_the_look_sees_the_mean_root(items):
     rows = tallied(crowd(900, items) + [(10_000 + user, 1) for user in range(300)])
     spending = looking(Scripted(laplace_by=exact))
     with rows.engine:
-        seen = look_at_sizes(user_totals(rows), spending)
+        seen = query_items_per_user(user_totals(rows), spending)
     assert seen.users == pytest.approx(1200, rel=1e-6)
     assert seen.root == pytest.approx(0.75 * math.sqrt(min(items, FURTHEST)) + 0.25, rel=1e-6)
     assert {event.sensitivity for event in spending.events} == {UNIT}
@@ -60,7 +66,7 @@ def test_a_second_look_is_for_small_crowds_and_tiny_ones_are_not_seen():
     for users, looks in ((20_000, 1), (600, 2), (3, 2)):
         rows, spending = tallied(crowd(users, 1)), looking()
         with rows.engine:
-            seen = look_at_sizes(user_totals(rows), spending)
+            seen = query_items_per_user(user_totals(rows), spending)
         assert len(spending.events) == looks
         # The number of users has a deviation of 200 after one look and 89 after both; the tails are Laplace noise's.
         assert seen is None or seen.users == pytest.approx(users, abs=18 * 200)
@@ -74,7 +80,7 @@ def test_every_user_adds_as_much_to_a_look():
     for items in (1, 2, 5, FURTHEST - 1, FURTHEST, FURTHEST + 9):
         rows = tallied([(1, item) for item in range(items)])
         with rows.engine:
-            look_at_sizes(user_totals(rows), looking(sampler))
+            query_items_per_user(user_totals(rows), looking(sampler))
     assert len(sums) == 12
     assert all(sum(pair) == UNIT and min(pair) >= 0 for pair in sums)
 
@@ -141,13 +147,13 @@ def test_a_row_cap_lets_users_count_as_their_rows_do():
         users[[edges.index(edge) for edge in numbers]] = list(numbers.values())
         return RowsSeen.of(Bins(users, np.ones(len(edges)), np.array(edges, dtype=float), laplace=True))
 
-    assert weigh_rows(seen({1: 5000.0})).row_cap == 1
-    thirds = weigh_rows(seen({3: 500.0, 4: 500.0}))
+    assert choose_row_weights(seen({1: 5000.0})).row_cap == 1
+    thirds = choose_row_weights(seen({3: 500.0, 4: 500.0}))
     assert thirds.row_cap == 4
     assert thirds.mass == pytest.approx(7 / 8, abs=0.05)
     assert thirds.bias < 0.05
-    assert weigh_rows(seen({1: 5000.0, 16: 2000.0, 256: 500.0, 4096: 100.0})).bias > 0.08
-    unseen = weigh_rows(seen({1: 1.0}))
+    assert choose_row_weights(seen({1: 5000.0, 16: 2000.0, 256: 500.0, 4096: 100.0})).bias > 0.08
+    unseen = choose_row_weights(seen({1: 1.0}))
     assert unseen.row_cap == 1
     assert unseen.unseen is not None
 
@@ -162,7 +168,7 @@ def histogram(pairs, look=ONE_ITEM, guarantee=GUARANTEE, sampler=OPENDP, raised=
         opening = Spending(guarantee, sampler=sampler).open()
         search = opening.search("threshold for items", delta=0.25 * guarantee.delta, rounds=1, mu=0.1)
         search.chance *= raised
-        return find_few(rows, search, look, None)
+        return find_by_histogram(rows, search, look, None)
 
 
 @pytest.mark.slow
@@ -174,7 +180,7 @@ def test_lone_items_pass_as_rarely_as_was_paid_for(adjacency, items, broken):
     lower by the noise's scale, which is one for e times the chance, is noticed.
     """
     guarantee = Guarantee(1.0, 0.6 if broken else 0.8, adjacency)
-    users, look = 6000, Look(10_000.0, 1.0 if items <= 2 else 1.5)
+    users, look = 6000, ItemsPerUser(10_000.0, 1.0 if items <= 2 else 1.5)
     pairs = [(i // items, i) for i in range(users * items)]
     found, spending = histogram(pairs, look, guarantee, raised=math.e if broken else 1.0)
     chance = spending.events[0].delta * (0.5 if adjacency is Adjacency.REPLACE else 1.0)
