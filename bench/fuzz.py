@@ -670,7 +670,7 @@ def shapes(rng: random.Random, _: Path) -> None:
     if rng.random() < 0.3:
         asked["other"] = mostly(["other", "x"], (*ODD, *HOSTILE))
     if rng.random() < 0.1:
-        asked["discovery_share"] = rng.choice([0.5, 0.001, 0.999, *ODD])
+        asked[rng.choice(["domain", "groups"])] = crowdgram.Discover(rng.choice([0.5, 0.001, 0.999, *ODD]))
     if rng.random() < 0.1:
         asked["where"] = grown(rng, "truth", 1)
     made: Any = release(wide(rng), **asked)

@@ -211,12 +211,12 @@ def _one(folder: Path, path: Path, sender: int, stage: str | None) -> None:
 
 def _storm(_folder: Path, path: Path, sender: int, _stage: str | None) -> None:
     """Charges and settlements in a row, without a table: most kills fall into a commit."""
-    found = Ledger.open(path)
+    found = Ledger.open(path, label="storm")
     guarantee = Guarantee(PROMISE["epsilon"])
     plan = Laplace().plan(guarantee, Request("rows", 1, lambda _: None), 4)
     event = LaplaceEvent("counts by item", 1, laplace_scale(1, guarantee.epsilon), 4)
     for turn in range(40):
-        number = found.charge(plan, guarantee, mechanism="laplace", weight="rows", label="storm")
+        number = found.charge(plan, guarantee, mechanism="laplace", weight="rows")
         os.write(sender, b"read\n")
         document = json.dumps({"turn": turn, "filling": "x" * 20_000})
         found.settle(number, [event], document)
@@ -229,8 +229,7 @@ def _release(folder: Path, path: Path, progress: Callable[[str], None]) -> None:
         user="user",
         item="item",
         domain=str(folder / "items.txt"),
-        ledger=path,
-        label="to be killed",
+        ledger=Ledger.open(path, label="to be killed"),
         progress=progress,
         **PROMISE,
     )

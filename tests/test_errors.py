@@ -87,8 +87,6 @@ def test_errors_come_whole_out_of_another_process(error):
         ("mechanism", {"mechanism": "gaussian"}),
         ("mechanism", {"mechanism": "paper", "delta": 1e-6, "domain": None}),
         ("max_rows_per_user", {"max_rows_per_user": 0}),
-        ("discovery_share", {"discovery_share": 0.5}),
-        ("discovery_share", {"discovery_share": 2, "delta": 1e-6, "domain": None}),
         ("other", {"other": 3}),
         ("groups", {"groups": ["a"]}),
         ("by", {"by": 3, "groups": ["x"]}),
@@ -102,8 +100,6 @@ def test_errors_come_whole_out_of_another_process(error):
         ("where", {"where": "item"}),
         ("where", {"where": "1 +"}),
         ("ledger", {"ledger": 3}),
-        ("label", {"label": "weekly"}),
-        ("label", {"label": 3}),
         ("progress", {"progress": 3}),
     ],
 )

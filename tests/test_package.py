@@ -63,6 +63,7 @@ def test_all_is_complete_and_resolves():
         "CrowdgramError",
         "Database",
         "Difference",
+        "Discover",
         "GroupedRelease",
         "Guarantee",
         "ItemEstimate",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from . import theory as theory
     from .errors import CrowdgramError
     from .export import load
-    from .mechanisms import Adaptive, Auto
+    from .mechanisms import Adaptive, Auto, Discover
     from .paper import Paper
     from .privacy import Adjacency, Guarantee, Ledger
     from .releases import recover, release
@@ -33,6 +33,7 @@ __all__ = [
     "CrowdgramError",
     "Database",
     "Difference",
+    "Discover",
     "GroupedRelease",
     "Guarantee",
     "ItemEstimate",
@@ -57,6 +58,7 @@ _HOMES = {
     "CrowdgramError": "errors",
     "Database": "tables",
     "Difference": "results",
+    "Discover": "mechanisms",
     "GroupedRelease": "results",
     "Guarantee": "privacy",
     "ItemEstimate": "results",

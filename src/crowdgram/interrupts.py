@@ -2,7 +2,7 @@
 
 A signal's handler runs in whatever Python code comes next, and what it raises (`KeyboardInterrupt`, `SystemExit`)
 passes through all of ours. But DuckDB asks for signals itself while it works, drops what the handler raised, and fails
-with an error of its own; so does Arrow with a stream of rows. `noted` keeps it, for the caller to raise.
+with an error of its own; so does Arrow with a stream of rows. `catch_interrupts` keeps it, for the caller to raise.
 """
 
 from __future__ import annotations

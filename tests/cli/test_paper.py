@@ -213,7 +213,7 @@ def test_sums_drawn_at_once_get_the_noise_of_a_release(name, adjacency, monkeypa
     ],
 )
 def test_complexity_refuses_before_it_measures(arguments, words, monkeypatch):
-    monkeypatch.setattr(complexity, "_measured", lambda *_: pytest.fail("something was measured"))
+    monkeypatch.setattr(complexity, "_measure", lambda *_: pytest.fail("something was measured"))
     result = run("complexity", *arguments)
     assert result.exit_code == 2, result.output
     assert words in result.stderr

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from crowdgram.errors import InvalidArgument
-from crowdgram.mechanisms import open_search, plan_discovery, rehearse
+from crowdgram.mechanisms import Discover, open_search, plan_discovery, rehearse
 from crowdgram.mechanisms.discovery import (
     MOST_ITEMS,
     ROUNDS,
@@ -224,8 +224,8 @@ def test_a_plan_spends_its_share(finish, adjacency, share):
 
 @pytest.mark.parametrize("share", [0, 1, 0.0001, -1, 2, math.nan, math.inf, True, "0.1"])
 def test_shares_that_are_none(share):
-    with pytest.raises(InvalidArgument, match="discovery_share"):
-        plan_discovery(Guarantee(1.0, 1e-6), share, "gaussian")
+    with pytest.raises(InvalidArgument, match=r"^share="):
+        Discover(share)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-100])

@@ -10,6 +10,7 @@ import pytest
 
 import crowdgram
 from crowdgram.errors import InvalidArgument
+from crowdgram.mechanisms import Discover
 from crowdgram.privacy import Adjacency, Guarantee
 from crowdgram.releases import pipeline
 from crowdgram.releases.query import Query
@@ -65,7 +66,7 @@ def outcome(**arguments):
 def test_items_are_found_or_the_arguments_are_refused(mechanism, adjacency, case):
     epsilon, delta, share = case
     found = outcome(
-        epsilon=epsilon, delta=delta, discovery_share=share, mechanism=mechanism, adjacency=adjacency, weight="rows"
+        epsilon=epsilon, delta=delta, domain=Discover(share), mechanism=mechanism, adjacency=adjacency, weight="rows"
     )
     if (epsilon, share) == (1.0, 0.001):
         assert found == "released"
@@ -91,7 +92,7 @@ def test_no_plan_to_find_items_ends_in_a_violation():
         try:
             offered = Guarantee(epsilon, delta, adjacency)
             kind = as_mechanism(mechanism)
-            pipeline._plan(Query(user="who", item="what", guarantee=offered, mechanism=kind, discovery_share=share))
+            pipeline._plan(Query(user="who", item="what", guarantee=offered, mechanism=kind, domain=Discover(share)))
             kept += 1
         except InvalidArgument:
             continue

@@ -14,6 +14,7 @@ from pyarrow import csv
 import crowdgram
 from crowdgram.errors import InvalidArgument
 from crowdgram.export import json_file, write_csv
+from crowdgram.mechanisms import Discover
 from crowdgram.privacy import ThresholdEvent, check
 from crowdgram.results import Other
 
@@ -274,7 +275,7 @@ def test_every_mechanism_keeps_its_promise_by_groups(mechanism, weight):
         ({"mechanism": "paper"}, r"^mechanism='paper': needs domain,.*Give a list"),
         ({"mechanism": "paper", "by": "country", "domain": ["home"]}, r"^mechanism='paper': needs groups,"),
         ({"delta": 0.0, "by": "country"}, r"^delta=0: without domain and groups,"),
-        ({"by": "country", "groups": ["DE"], "domain": ["home"], "discovery_share": 0.2}, "discovery_share"),
+        ({"by": "country", "groups": Discover(0.2), "domain": Discover(0.3)}, r"^groups=.*the share of domain"),
         ({"item": ["country", "page"], "domain": {"country": ["DE"], "page": "discover"}}, "one column"),
         ({"item": ["is_other", "page"]}, "is_other"),
     ],

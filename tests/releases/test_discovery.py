@@ -11,7 +11,7 @@ import pytest
 import crowdgram
 from crowdgram.errors import InvalidArgument, UnknownItem, UnreadableSource
 from crowdgram.export import json_file
-from crowdgram.mechanisms import DEFAULT_SHARE, Discovering
+from crowdgram.mechanisms import DEFAULT_SHARE, Discover, Discovering
 from crowdgram.mechanisms.discovery import ROUNDS
 from crowdgram.privacy import GaussianEvent, LaplaceEvent, ThresholdEvent, check, delta_spent
 from crowdgram.releases.registry import MECHANISMS
@@ -233,12 +233,10 @@ def test_stages_and_events_before_the_estimate_are_the_same_for_all_tables():
         ({"delta": 0.0}, r"delta=0.*1e-6"),
         ({"delta": 1e-200}, "delta"),
         ({"epsilon": 1e-4}, "epsilon"),
-        ({"epsilon": 1e-3, "delta": 1e-12, "discovery_share": 0.001}, "discovery_share"),
-        ({"discovery_share": 1.0}, "discovery_share"),
-        ({"discovery_share": 0.9, "mechanism": "laplace"}, r"discovery_share.*laplace"),
-        ({"discovery_share": 0.99, "mechanism": "gaussian"}, r"discovery_share.*gaussian"),
-        ({"discovery_share": 0.99, "mechanism": "adaptive"}, r"discovery_share.*adaptive"),
-        ({"discovery_share": 0.5, "domain": ["a"]}, "discovery_share"),
+        ({"epsilon": 1e-3, "delta": 1e-12, "domain": Discover(0.001)}, "share=0.001"),
+        ({"domain": Discover(0.9), "mechanism": "laplace"}, r"share=0.9.*laplace"),
+        ({"domain": Discover(0.99), "mechanism": "gaussian"}, r"share=0.99.*gaussian"),
+        ({"domain": Discover(0.99), "mechanism": "adaptive"}, r"share=0.99.*adaptive"),
         ({"other": ""}, "other"),
         ({"other": 5}, "other"),
     ],
@@ -255,7 +253,7 @@ def test_the_watch_on_rows_works(no_rows_read):
 
 
 def test_auto_makes_rounds_where_discovery_leaves_too_little_for_laplace_noise():
-    made = release(table(), discovery_share=0.75)
+    made = release(table(), domain=Discover(0.75))
     assert made.mechanism == "auto"
     assert isinstance(made.events[-1], GaussianEvent)
     assert np.isclose(made.probabilities.sum(), 1)

@@ -76,7 +76,7 @@ def test_the_signature_is_short():
     options = {field.name for kind in MECHANISMS.values() for field in dataclasses.fields(kind)}
     assert options == {"rounds", "constants", "alpha"}
     assert not options & set(parameters)
-    assert len(parameters) <= 19
+    assert len(parameters) <= 17
     # Type checkers see the arguments as `_Asked`, beside those that decide what comes back.
     assert {*_Asked.__annotations__, "table", "by", "groups"} == set(parameters)
 

@@ -294,7 +294,7 @@ def test_random_expressions_on_spark(fuzz, spark):
 
 def test_the_fuzzer_sees_an_expression_that_fails(fuzz, monkeypatch):
     """The mutant: sums as the engine has them."""
-    monkeypatch.setattr(row_functions, "_WIDE", dt.int64)
+    monkeypatch.setattr(row_functions, "_WIDE_INTEGER", dt.int64)
     table = fuzz.extreme(random.Random(1))
     with pytest.raises(AssertionError, match="fails on some row"):
         fuzz.same_outcomes([table], ["whole + whole > 0"])

@@ -239,13 +239,16 @@ def release(
 ) -> None:
     """Release a table's distribution over items."""
     from .. import releases, results
+    from ..privacy import Ledger
     from ..releases.registry import make_mechanism
     from .display import Stages, printable, show
 
     options = {"rounds": rounds, "constants": None if constants is None else constants.value, "alpha": alpha}
     chosen = make_mechanism(mechanism, **options)
     columns = [_named(one) for one in item]
-    given = _domain(columns, domain or [], domain_column)
+    given, grouping = _discover(_domain(columns, domain or [], domain_column), by, groups, discovery_share)
+    if label and ledger is None:
+        raise InvalidArgument(f"--label {label!r} is for the history of a ledger. Give --ledger too.")
     opened, path = _source(source, table, query)
     inputs = [
         path,
@@ -259,6 +262,7 @@ def release(
         if csv.resolve() == output.resolve():
             raise InvalidArgument(f"--csv and --output are both {str(output)!r}. Give two names.")
         _check_target("--csv", csv, inputs, force=force)
+    budget = None if ledger is None else Ledger.open(ledger, label=label)
     with Stages(Console(stderr=True)) as stages, _interruptible(stages, ledger), show_warnings():
         made: results.Release | results.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
             opened,
@@ -270,15 +274,13 @@ def release(
             count=count,
             where=where,
             by=None if by is None else _named(by),
-            groups=groups,
-            discovery_share=discovery_share,
+            groups=grouping,
             other=other,
             adjacency=adjacency,
             weight=weight.value,
             mechanism=chosen,
             max_rows_per_user=max_rows_per_user,
-            ledger=ledger,
-            label=label,
+            ledger=budget,
             progress=stages,
         )
         stages(Stage.SAVING)
@@ -498,6 +500,19 @@ def _domain(columns: Sequence[str | dict[str, str]], given: Sequence[str], colum
     if len(parts) < len(given) or len(dict(parts)) < len(parts):
         raise InvalidArgument(f"--domain {given[-1]!r}: give COLUMN=FILE once for each of {', '.join(names)}.")
     return dict(parts)
+
+
+def _discover(domain: object, by: str | None, groups: str | None, share: float | None) -> tuple[object, object]:
+    """The domain and the groups, with the share of the budget in the list that is to be found."""
+    from ..mechanisms import Discover
+
+    if share is None:
+        return domain, groups
+    if domain in (None, "discover"):
+        return Discover(share), groups
+    if by is not None and groups in (None, "discover"):
+        return domain, Discover(share)
+    raise InvalidArgument(f"--discovery-share {share:g} is for items that are found, and all are listed. Leave it out.")
 
 
 def _check_target(option: str, path: Path, inputs: Sequence[str | None], *, force: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .auto import Adaptive, Auto
 from .baselines import Gaussian, Laplace, SampleOne
-from .discovery import DEFAULT_SHARE, DiscoveryPlan, discover, open_search, plan_discovery, rehearse
+from .discovery import DEFAULT_SHARE, Discover, DiscoveryPlan, discover, open_search, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
 from .mechanism import MOST_RESERVED, PURE_LEAST, Discovering, Mechanism, check_whole
 from .partition_selection import FoundByHistogram, FoundByRounds, find_items
@@ -21,6 +21,7 @@ __all__ = [
     "PURE_LEAST",
     "Adaptive",
     "Auto",
+    "Discover",
     "Discovering",
     "DiscoveryPlan",
     "Estimate",

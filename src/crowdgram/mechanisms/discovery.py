@@ -42,6 +42,7 @@ __all__ = [
     "DEFAULT_SHARE",
     "LOOKS",
     "MOST_ITEMS_OF_A_TABLE",
+    "Discover",
     "DiscoveryPlan",
     "discover",
     "look_reserves",
@@ -57,7 +58,7 @@ __all__ = [
 Finish = Literal["pure", "gaussian", "either"]
 
 DEFAULT_SHARE = 0.3
-"""Part of the budget (of mu^2) for discovery where the caller names none."""
+"""Part of the budget (of mu^2) for discovery if the caller gives none."""
 
 THRESHOLD_PART = 0.25
 """Of delta, for the threshold: half as much or twice as much moves it by less than 1%."""
@@ -90,6 +91,25 @@ HOPELESS = 0.25
 
 
 @dataclass(frozen=True)
+class Discover:
+    """In place of a public list of items or groups: find those that enough users have. "discover" is short for it.
+
+    share: the part of the budget (of mu^2) that finds them. A larger part finds more and measures each less well. It
+        has no effect if users turn out to have so few items that one histogram finds and measures them.
+    """
+
+    share: float = DEFAULT_SHARE
+
+    def __post_init__(self) -> None:
+        given = self.share
+        if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0.001 <= given <= 0.999:
+            raise InvalidArgument(
+                f"share={given!r}: needs to be a number from 0.001 to 0.999, the part of the budget that finds items. "
+                f"The default is {DEFAULT_SHARE:g}."
+            )
+
+
+@dataclass(frozen=True)
 class DiscoveryPlan:
     """What discovery may spend: public values. mu: for its noise. threshold_delta: for its threshold. pure_delta: of
     the rest, for paths that finish purely. looks: whether the way to find items is chosen by a look.
@@ -115,11 +135,6 @@ def plan_discovery(
     `reserves`: beside the looks of `look_reserves`, what is set aside before discovery draws noise.
     """
     share = DEFAULT_SHARE if share is None else share
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0.001 <= share <= 0.999:
-        raise InvalidArgument(
-            f"discovery_share={share!r}: needs to be a number from 0.001 to 0.999, the part of the budget that buys "
-            f"the list of items. The default is {DEFAULT_SHARE:g}."
-        )
     threshold_delta = THRESHOLD_PART * guarantee.delta
     if threshold_delta / 2 * EARLY / (ROUNDS - 1) < LEAST_DELTA:
         raise InvalidArgument(

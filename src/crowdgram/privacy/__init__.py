@@ -26,7 +26,7 @@ from crowdgram.privacy.events import (
 )
 from crowdgram.privacy.filters import Cost, Filter, Plan, cost_of, opaque_cost
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
-from crowdgram.privacy.ledger import Entry, Ledger, check_label
+from crowdgram.privacy.ledger import Entry, Ledger
 from crowdgram.privacy.noise import OPENDP, Labels, Sampler, check_sampler
 from crowdgram.privacy.spending import (
     AnyFinish,
@@ -74,7 +74,6 @@ __all__ = [
     "Spending",
     "ThresholdEvent",
     "check",
-    "check_label",
     "check_sampler",
     "cost_of",
     "delta_spent",

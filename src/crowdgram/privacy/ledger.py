@@ -67,7 +67,9 @@ class Ledger:
     back: a restored copy has forgotten what was spent since.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, label: str = "") -> None:
+        _check_label(label)
+        self.label = label
         self.path = Path(path).absolute()
         with reading(self.path) as connection:
             self.budget, self._filter, self._identity = _budget(connection, self.path)
@@ -93,9 +95,9 @@ class Ledger:
         return cls(target)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Ledger:
-        """Open a ledger that `create` made."""
-        return cls(path)
+    def open(cls, path: str | os.PathLike[str], *, label: str = "") -> Ledger:
+        """Open a ledger that `create` made. label: what releases that are charged through it are for; in `history`."""
+        return cls(path, label=label)
 
     def __repr__(self) -> str:
         return f"<Ledger {str(self.path)!r}, epsilon={self.budget.epsilon:g}, delta={self.budget.delta:g}>"
@@ -145,16 +147,13 @@ class Ledger:
             for number in finished:
                 _document(connection, number, self.path)
 
-    def charge(
-        self, plan: Plan, guarantee: Guarantee, *, mechanism: str, weight: str, label: str = "", room: int = 0
-    ) -> int:
+    def charge(self, plan: Plan, guarantee: Guarantee, *, mechanism: str, weight: str, room: int = 0) -> int:
         """Charge a release that is about to start, durably; its number. BudgetExceeded if it does not fit.
 
         Guarantee: when this returns, the charge survives a crash of the process or the machine. Nobody else can have
         been charged the same budget: the check and the charge are one transaction, under the lock for writing. When
         it raises, nothing was charged. `room`: bytes that the folder must have free, for the document to come.
         """
-        check_label(label)
         self.check_adjacency(guarantee)
         if any((way.epsilon, way.delta) != (guarantee.epsilon, guarantee.delta) for way in plan.ways):
             raise InvalidArgument("plan: needs to be for the guarantee of the release.")
@@ -173,7 +172,7 @@ class Ledger:
             body = body_of(
                 {
                     "at": _now(),
-                    "label": label,
+                    "label": self.label,
                     "mechanism": mechanism,
                     "weight": weight,
                     "guarantee": guarantee.to_dict(),
@@ -243,8 +242,8 @@ class Ledger:
             yield connection
 
 
-def check_label(label: object) -> None:
-    """Refuse what cannot be a label, before anything is opened."""
+def _check_label(label: object) -> None:
+    """Refuse what cannot be a label, before the file is opened."""
     if not isinstance(label, str) or len(label) > LONGEST_LABEL or "\x00" in label:
         raise InvalidArgument(
             f"label={label!r:.80}: needs to be a text of at most {LONGEST_LABEL} characters, such as 'weekly report'."

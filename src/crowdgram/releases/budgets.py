@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
 from ..export.json_file import parse, to_text
 from ..mechanisms import Mechanism, Request
-from ..privacy import Guarantee, Ledger, check_label
+from ..privacy import Guarantee, Ledger
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
 
@@ -27,12 +27,9 @@ FOUND_ITEMS = 2**16
 """As many items get room where nobody knows how many will be found."""
 
 
-def open_ledger(ledger: object, label: object, guarantee: Guarantee) -> Ledger | None:
+def open_ledger(ledger: object, guarantee: Guarantee) -> Ledger | None:
     """The ledger to charge, checked against the release before any table is opened; None without one."""
-    check_label(label)
     if ledger is None:
-        if label:
-            raise InvalidArgument(f"label={label!r}: has no meaning without a ledger. Give both or neither.")
         return None
     if not isinstance(ledger, Ledger | str | os.PathLike):
         raise InvalidArgument(f"ledger={ledger!r}: needs to be the path of a ledger, or a Ledger.")
@@ -48,8 +45,6 @@ def charge_ledger(
     request: Request,
     items: int | None,
     share: float | None = None,
-    *,
-    label: str = "",
 ) -> int:
     """Charge a release before it reads a row; its number. A refusal says what is left and what would fit.
 
@@ -62,7 +57,6 @@ def charge_ledger(
             guarantee,
             mechanism=mechanism.name,
             weight=request.weight,
-            label=label,
             room=BYTES_FOR_ITEM * (FOUND_ITEMS if items is None else items),
         )
     except BudgetExceeded as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
+from ..mechanisms import Discover
 from ..results import Item, Other
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Lists", "found_domain", "missing_lists", "named_items", "public_domain", "read_lists", "sought_rows"]
 
 DISCOVER = "discover"
+"""Short for `Discover()`."""
 
 
 @dataclass(frozen=True)
@@ -112,4 +114,4 @@ def named_items(domain: Domain, name: str) -> tuple[Item, ...]:
 
 
 def _missing(given: object) -> bool:
-    return given is None or (isinstance(given, str) and given == DISCOVER)
+    return given is None or isinstance(given, Discover) or (isinstance(given, str) and given == DISCOVER)

@@ -56,14 +56,12 @@ class _Asked(TypedDict, total=False):
     domain: object
     count: str | None
     where: object
-    discovery_share: float | None
     other: str | None
     adjacency: Adjacency | Literal["add-remove", "replace"]
     weight: Weight
     mechanism: str | Mechanism
     max_rows_per_user: int | None
     ledger: LedgerLike | None
-    label: str
     progress: Progress | None
 
 
@@ -84,14 +82,12 @@ def release(
     where: object = None,
     by: Column | None = None,
     groups: object = None,
-    discovery_share: float | None = None,
     other: str | None = None,
     adjacency: Adjacency | Literal["add-remove", "replace"] = Adjacency.ADD_REMOVE,
     weight: Weight = "rows",
     mechanism: str | Mechanism = "auto",
     max_rows_per_user: int | None = None,
     ledger: LedgerLike | None = None,
-    label: str = "",
     progress: Progress | None = None,
 ) -> Release | GroupedRelease:
     """Release the distribution over items of a table of (user, item) rows, under user-level differential privacy.
@@ -104,17 +100,15 @@ def release(
     epsilon, delta: the budget, all of it spent by this call.
     domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a
         table. For several item columns: a list of tuples, a file or table with these columns, or a mapping of each
-        column to a domain of its own, for all combinations. Or "discover", as where none is given: part of the budget,
-        which needs a delta, then buys the list of those items that enough users have.
+        column to a domain of its own, for all combinations. Or "discover", the default: find the items that enough
+        users have, for part of the budget, which needs a delta; `Discover(share=0.6)` says for which part.
     count: a column of whole numbers that says how many rows a row stands for. A row whose count is missing, negative
         or zero is dropped.
     where: a filter before anything else, an expression of one row: SQL text, or an Ibis expression or function of the
         table.
     by, groups: one distribution for each group: a column (or a name with an expression), and the public list of its
-        values, or "discover", as where none is given. All groups together have the one guarantee; the result is a
+        values, or "discover", the default. All groups together have the one guarantee; the result is a
         `GroupedRelease`. If groups or items are discovered, pairs of both are; each group has its own "other".
-    discovery_share: the part of the budget (of mu^2) that discovery takes; without meaning where users turn out to have
-        so few items that "auto" or "laplace" finds and measures them by one histogram.
     other: the name of the item for all rows outside the domain ("other" where items are discovered). With public lists
         there is such an item only if it is named; rows outside are dropped otherwise. Rows outside a public list of
         groups are always dropped.
@@ -128,8 +122,8 @@ def release(
     max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found
         privately, for a small part of the budget, where it is not given.
     ledger: the budget of the data set, as a path or a Ledger: the release is charged to it before a row is read,
-        refused if it would overspend, and stored in it before it is returned.
-    label: what the release is for; shown in the ledger's history.
+        refused if it would overspend, and stored in it before it is returned. `Ledger.open(path, label="weekly")` names
+        the release in the ledger's history.
     progress: called with each stage as it starts, such as "opening the table". They are the same for all tables.
 
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
@@ -144,13 +138,12 @@ def release(
         where=where,
         by=by,
         groups=groups,
-        discovery_share=discovery_share,
         other=other,
         weight=weight,
         mechanism=as_mechanism(mechanism),
         max_rows_per_user=max_rows_per_user,
     )
-    return run(table, query, ledger=ledger, label=label, progress=progress)
+    return run(table, query, ledger=ledger, progress=progress)
 
 
 def run(
@@ -158,7 +151,6 @@ def run(
     query: Query,
     *,
     ledger: LedgerLike | None = None,
-    label: str = "",
     progress: Progress | None = None,
     sampler: Sampler = OPENDP,
 ) -> Release | GroupedRelease:
@@ -175,7 +167,7 @@ def run(
         )
     check_sampler()
     report = progress or (lambda _: None)
-    budget = open_ledger(ledger, label, guarantee)
+    budget = open_ledger(ledger, guarantee)
 
     from ..tables import count_rows, open_rows
 
@@ -192,7 +184,7 @@ def run(
         if budget is not None:
             report(Stage.CHARGING)
             size = None if items is None else len(items)
-            number = charge_ledger(budget, guarantee, mechanism, request, size, query.discovery_share, label=label)
+            number = charge_ledger(budget, guarantee, mechanism, request, size, query.discovery_share)
         report(Stage.COUNTING)
         if search is None:
             assert items is not None
@@ -256,7 +248,7 @@ def _plan(query: Query) -> tuple[Discovering, DiscoveryPlan]:
         enough = found.remaining_mu(1) >= MIN_MU
     if plan.mu < MIN_MU or not enough:
         raise InvalidArgument(
-            f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: discovery_share={plan.share:g} leaves nothing "
+            f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: Discover(share={plan.share:g}) leaves nothing "
             f"for mechanism={mechanism.name!r}. Give a larger epsilon or delta, another share, or a public domain."
         )
     return follows, plan

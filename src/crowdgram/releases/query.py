@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import InvalidArgument, PrivacyWarning
-from ..mechanisms import Discovering, Mechanism, Weight, check_whole
+from ..mechanisms import Discover, Discovering, Mechanism, Weight, check_whole
 from ..privacy import Guarantee
 from ..tables import ROW_LIMIT
 from .items import missing_lists
@@ -35,7 +35,6 @@ class Query:
     where: object = None
     by: Column | None = None
     groups: object = None
-    discovery_share: float | None = None
     other: str | None = None
     weight: Weight = "rows"
     max_rows_per_user: int | None = None
@@ -57,10 +56,6 @@ class Query:
             raise InvalidArgument(f"groups={self.groups!r}: needs by. Say which column holds the groups.")
         if self.missing:
             self._check_discovery()
-        elif self.discovery_share is not None:
-            raise InvalidArgument(
-                f"discovery_share={self.discovery_share!r}: has no meaning if a domain is given. Leave one of them out."
-            )
 
     @property
     def grouped(self) -> bool:
@@ -71,8 +66,18 @@ class Query:
         """The arguments that give no list, so that items must be found."""
         return missing_lists(self.domain, self.groups, grouped=self.grouped)
 
+    @property
+    def discovery_share(self) -> float:
+        """The part of the budget that finds items, if a list is missing."""
+        return next((one.share for one in (self.domain, self.groups) if isinstance(one, Discover)), Discover().share)
+
     def _check_discovery(self) -> None:
         """Refuse to find items if that cannot be paid for, or what follows cannot be."""
+        if isinstance(self.groups, Discover) and self.groups.share != self.discovery_share:
+            raise InvalidArgument(
+                f"groups={self.groups}: needs the share of domain={self.domain}, as groups and items are found "
+                "together. Give it once."
+            )
         lists = " and ".join(self.missing)
         if self.guarantee.delta == 0:
             raise InvalidArgument(
