@@ -43,6 +43,7 @@ from crowdgram import releases
 from crowdgram.errors import CrowdgramError
 from crowdgram.tables import open_rows
 from crowdgram.tables.expressions import evaluate
+from crowdgram.tables.roles import WHERE
 from crowdgram.tables.sources import open_source
 
 TIMEOUT = 30
@@ -611,7 +612,7 @@ def same_outcomes(tables: list[Any], texts: list[str]) -> None:
         if number == 0:
             engine.tried = lambda value: value  # type: ignore[method-assign]
         with engine:
-            made = {f"v{k}": evaluate(text, engine, table, "where") for k, text in enumerate(texts)}
+            made = {f"v{k}": evaluate(text, engine, table, WHERE) for k, text in enumerate(texts)}
             try:
                 found = engine.fetch(table.select("user", **made), "testing").to_pylist()
             except CrowdgramError:

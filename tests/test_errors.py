@@ -55,8 +55,9 @@ def test_the_page_lists_nothing_else_and_explains_every_field():
 @pytest.mark.parametrize(
     "error",
     [
-        errors.InvalidArgument("epsilon=0: needs to be above 0."),
-        errors.UnknownItem("item='a': needs to be another.", item="a"),
+        errors.InvalidArgument("epsilon=0: needs to be above 0.", argument="epsilon"),
+        errors.UnknownItem("item='a': needs to be another.", argument="item", item="a"),
+        errors.InvalidDomain("domain: is empty.", argument="domain"),
         InvalidTable("no such column", column="user"),
         LedgerFailure("damaged", path=Path("budget.db")),
         BudgetExceeded("too much", epsilon=1.0, delta=0.0, remaining=0.5),
@@ -99,19 +100,43 @@ def test_errors_come_whole_out_of_another_process(error):
         ("count", {"count": "item"}),
         ("where", {"where": "item"}),
         ("where", {"where": "1 +"}),
+        ("where", {"where": "item = '\udc80'"}),
+        ("item", {"item": {"made": "1 +"}}),
+        ("item", {"item": {"made": "max(item)"}}),
+        ("by", {"by": {"made": "max(item)"}, "groups": ["x"]}),
+        ("table", {"table": 3}),
+        ("table", {"table": "ftp://host/x"}),
+        ("table", {"table": "some.duckdb"}),
         ("ledger", {"ledger": 3}),
         ("progress", {"progress": 3}),
     ],
 )
 def test_the_argument_at_fault_is_a_field(argument, given):
-    asked = {"user": "user", "item": "item", "domain": ["x", "y"], "epsilon": 1.0, **given}
+    asked = {"table": TABLE, "user": "user", "item": "item", "domain": ["x", "y"], "epsilon": 1.0, **given}
     with pytest.raises(errors.InvalidArgument) as caught:
-        crowdgram.release(TABLE, **asked)
+        crowdgram.release(**asked)
     assert caught.value.argument == argument
+    assert str(caught.value).startswith(argument)
 
 
-def test_an_argument_that_is_not_named_is_none():
-    assert errors.InvalidArgument("both releases need the same items.").argument is None
+@pytest.mark.parametrize(
+    ("argument", "given"),
+    [
+        ("domain", {"domain": []}),
+        ("domain", {"domain": ["x", "x"]}),
+        ("domain", {"domain": [1.5]}),
+        ("domain", {"domain": 3}),
+        ("domain", {"item": ["item", "share_text"], "domain": {"item": [], "share_text": ["a"]}}),
+        ("groups", {"by": "share_text", "groups": []}),
+    ],
+)
+def test_the_list_at_fault_is_a_field(argument, given):
+    table = TABLE.append_column("share_text", pa.array(["a", "b"]))
+    asked = {"user": "user", "item": "item", "domain": ["x", "y"], "epsilon": 1.0, **given}
+    with pytest.raises(errors.InvalidDomain) as caught:
+        crowdgram.release(table, **asked)
+    assert caught.value.argument == argument
+    assert str(caught.value).startswith(argument)
 
 
 @pytest.mark.parametrize(("column", "given"), [("who", {"user": "who"}), ("share", {"item": "share"})])

@@ -226,8 +226,8 @@ def test_files_have_ordinary_permissions(tmp_path: Path) -> None:
         ("crowd.txt", {}, InvalidArgument, ".parquet or .csv"),
         ("crowd", {}, InvalidArgument, ".parquet or .csv"),
         ("crowd.csv", {"truth": "crowd.csv"}, InvalidArgument, "different files"),
-        ("missing/crowd.csv", {}, UnwritableTarget, "no folder"),
-        ("crowd.csv", {"domain": "missing/domain.txt"}, UnwritableTarget, "no folder"),
+        ("missing/crowd.csv", {}, UnwritableTarget, "needs the folder"),
+        ("crowd.csv", {"domain": "missing/domain.txt"}, UnwritableTarget, "needs the folder"),
         ("folder.csv", {}, UnwritableTarget, "is a folder"),
     ],
 )

@@ -1,28 +1,27 @@
 """Every error that Crowdgram raises on purpose.
 
-A message says `argument=value: what is needed. What to do.`, without the value if that is long. Neither it nor a field
-holds a row's content or a figure that depends on the private table.
+A message says `argument=value: what is needed. What to do.`, without the value if that is long or private. Neither it
+nor a field holds a row's content or a figure that depends on the private table.
 
     CrowdgramError
     ├── InvalidArgument (ValueError)       a parameter is out of range or contradicts another
     │   └── UnknownItem (KeyError)         an item or a group is not in the release
     ├── InvalidTable (ValueError)          a column is missing or has a type that cannot serve
-    ├── InvalidDomain (ValueError)         the list of items is empty, repeated or of the wrong type
+    ├── InvalidDomain (ValueError)         a list of items or groups is empty, repeated or wrong
     ├── UnreadableSource (OSError)         a file or object cannot be read as a table
     ├── UnwritableTarget (OSError)         a file cannot be written
     ├── LedgerFailure (OSError)            a ledger cannot be read, written or trusted
     ├── BudgetExceeded (ValueError)        a release would spend more than its ledger has left: nothing is charged
     ├── MissingDependency (ImportError)    an optional library is not installed
-    ├── EngineFailure (RuntimeError)       the engine failed; its own words are withheld, they may quote rows
-    └── PrivacyViolation (RuntimeError)    a check of our own work on the promise failed: a bug, nothing is returned
+    ├── EngineFailure (RuntimeError)       the engine failed; its message is withheld, as it may quote rows
+    └── PrivacyViolation (RuntimeError)    a check of the guarantee failed: a bug, and nothing is returned
 
-    AccuracyWarning (UserWarning)          too little to say, or a bound on the error does not apply; privacy holds
+    AccuracyWarning (UserWarning)          mostly noise, or a bound on the error does not apply; privacy holds
     PrivacyWarning (UserWarning)           the requested guarantee is weak
 """
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,21 +54,18 @@ class CrowdgramError(Exception):
 
 
 class InvalidArgument(CrowdgramError, ValueError):
-    """A parameter is out of range or contradicts another. argument: its name, with which the message begins, as in
-    `epsilon=0: needs to be above 0`; None if it names none.
-    """
+    """A parameter is out of range or contradicts another. argument: its name, or None if none is at fault by itself."""
 
-    @property
-    def argument(self) -> str | None:
-        found = re.match(r"(\w+)[=:]", str(self))
-        return None if found is None else found[1]
+    def __init__(self, message: str, *, argument: str | None) -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class UnknownItem(InvalidArgument, KeyError):
     """An item or a group is not in the release. item: which."""
 
-    def __init__(self, message: str, *, item: object) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, argument: str | None, item: object) -> None:
+        super().__init__(message, argument=argument)
         self.item = item
 
     __str__ = Exception.__str__  # a KeyError would show the quoted repr of its message
@@ -84,7 +80,11 @@ class InvalidTable(CrowdgramError, ValueError):
 
 
 class InvalidDomain(CrowdgramError, ValueError):
-    """The list of items is empty, repeated or of the wrong type."""
+    """A list of items or groups is empty, repeated or of the wrong type. argument: `domain` or `groups`."""
+
+    def __init__(self, message: str, *, argument: str) -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class UnreadableSource(CrowdgramError, OSError):
@@ -132,12 +132,12 @@ class EngineFailure(CrowdgramError, RuntimeError):
 
 
 class PrivacyViolation(CrowdgramError, RuntimeError):
-    """A bug: the recorded events exceed the promise, or a filter or query looks at other rows. Nothing is returned."""
+    """A bug: recorded events exceed the guarantee, or a filter or query looks at other rows. Nothing is returned."""
 
 
 class AccuracyWarning(UserWarning):
-    """There is too little to say, or a bound on the error does not apply; privacy holds all the same. Depends on public
-    and noisy values only.
+    """The release is mostly noise, or a bound on its error does not apply. The guarantee holds all the same. Depends on
+    public and noisy values only.
     """
 
 

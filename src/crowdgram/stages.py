@@ -1,4 +1,4 @@
-"""The stages of a release, as `progress` is told of them: the same for all tables, whatever is in them."""
+"""The stages of a release, which `progress` gets. They are the same for all tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Stage(StrEnum):
     OPENING = "opening the table"
     CHARGING = "charging the ledger"
     COUNTING = "counting rows by user and item"
-    FINDING = "finding the items: no list is given, so part of the budget buys it"
+    FINDING = "finding the items, for part of the budget"
     COUNTING_FOUND = "counting rows of the items that were found"
     PROFILING = "profiling the crowd"
     BOUNDING = "finding the row cap"

@@ -73,7 +73,7 @@ class Crowd:
         if self.seed is not None:
             _check_whole("seed", self.seed, low=0)
         if not isinstance(self.strings, bool):
-            raise InvalidArgument(f"strings={self.strings!r}: needs to be True or False.")
+            raise InvalidArgument(f"strings={self.strings!r}: needs to be True or False.", argument="strings")
 
     def distribution(self) -> Floats:
         """The truth: the probability of each item, in the order of `item_names()`."""
@@ -116,7 +116,8 @@ class Crowd:
         if self.differ > 0 or self.tail > 0:
             raise InvalidArgument(
                 f"differ={self.differ}, tail={self.tail}: both need to be 0 for counts drawn at once. "
-                "Count the rows of table() instead."
+                "Count the rows of table() instead.",
+                argument="differ",
             )
         rng = np.random.default_rng(self.seed)
         counts: Integers = rng.multinomial(self.users * self.rows, self.distribution())
@@ -140,7 +141,7 @@ class Crowd:
         """
         target = Path(path)
         if target.suffix.lower() not in (".parquet", ".csv"):
-            raise InvalidArgument(f"path={str(target)!r}: needs a name that ends in .parquet or .csv.")
+            raise InvalidArgument(f"path={str(target)!r}: needs a name that ends in .parquet or .csv.", argument="path")
         write_table = self._write_csv if target.suffix.lower() == ".csv" else self._write_parquet
         targets = [target, *(Path(extra) for extra in (truth, domain) if extra is not None)]
         _check_targets(targets)
@@ -159,7 +160,8 @@ class Crowd:
             listed = ", ".join(f"'{one}'" for one in targets)
             reason = error.strerror or type(error).__name__
             raise UnwritableTarget(
-                f"Cannot write {listed}: {reason}. Choose a folder with room and with permission to write."
+                f"path, truth, domain: cannot be written ({listed}: {reason}). Choose a folder with room and with "
+                "permission to write."
             ) from error
         return rows
 
@@ -292,7 +294,7 @@ class Visits:
         """Write the table, as Parquet or CSV by its suffix, whole or not at all, and return its number of rows."""
         target = Path(path)
         if target.suffix.lower() not in (".parquet", ".csv"):
-            raise InvalidArgument(f"path={str(target)!r}: needs a name that ends in .parquet or .csv.")
+            raise InvalidArgument(f"path={str(target)!r}: needs a name that ends in .parquet or .csv.", argument="path")
         _check_targets([target])
         table = self.table()
         write = pa.csv.write_csv if target.suffix.lower() == ".csv" else pa.parquet.write_table
@@ -303,7 +305,9 @@ class Visits:
                 os.replace(draft, target)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise UnwritableTarget(f"Cannot write '{target}': {reason}. Choose another folder.") from error
+            raise UnwritableTarget(
+                f"path={str(target)!r}: cannot be written ({reason}). Choose another folder."
+            ) from error
         return int(table.num_rows)
 
 
@@ -353,21 +357,25 @@ def _check_whole(name: str, value: object, *, low: int, high: int | None = None)
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
         needed = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise InvalidArgument(f"{name}={value!r}: needs to be a whole number {needed}.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a whole number {needed}.", argument=name)
 
 
 def _check_real(name: str, value: object, *, below: float = math.inf) -> None:
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not real or not 0 <= value < below:  # type: ignore[operator]
         needed = "a finite number of at least 0" if below == math.inf else f"at least 0 and below {below:g}"
-        raise InvalidArgument(f"{name}={value!r}: needs to be {needed}.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be {needed}.", argument=name)
 
 
 def _check_targets(targets: list[Path]) -> None:
     if len({target.resolve() for target in targets}) < len(targets):
-        raise InvalidArgument(f"path={str(targets[0])!r}: path, truth and domain need to be different files.")
+        raise InvalidArgument(
+            f"path={str(targets[0])!r}: path, truth and domain need to be different files.", argument="path"
+        )
     for target in targets:
         if not target.parent.is_dir():
-            raise UnwritableTarget(f"Cannot write '{target}': there is no folder '{target.parent}'. Make it first.")
+            raise UnwritableTarget(
+                f"path={str(target)!r}: needs the folder {str(target.parent)!r}, which does not exist. Make it first."
+            )
         if target.is_dir():
-            raise UnwritableTarget(f"Cannot write '{target}': it is a folder. Give the name of a file.")
+            raise UnwritableTarget(f"path={str(target)!r}: is a folder. Give the name of a file.")

@@ -206,7 +206,7 @@ def test_databases(shop, more):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"count": "day", "table": "shop.parquet"}, "count column 'day'"),
+        ({"count": "day", "table": "shop.parquet"}, "count='day'"),
         ({"count": "nothere"}, "'nothere'"),
         ({"where": "country ="}, "where"),
         ({"where": "count(*) > 1"}, "where"),
@@ -288,7 +288,7 @@ def test_joint_domains_that_cannot_serve(shop, no_rows_read, domains):
         ({"delta": "1e-6", "discovery_share": "0.5"}, "--discovery-share"),
         ({"other": ""}, "other"),
         ({"domain": "none.txt"}, "none.txt"),
-        ({"domain": "empty.txt"}, "domain is empty"),
+        ({"domain": "empty.txt"}, "domain: is empty"),
         ({"domain": "repeated.txt"}, "'a'"),
         ({"table": "none.csv"}, "none.csv"),
         ({"table": "bad.parquet"}, "bad.parquet"),
@@ -322,10 +322,10 @@ def test_a_release_without_a_domain(folder):
     Crowd(users=400, rows=30, items=4, seed=1, strings=True).write("many.csv")
     result = release(table="many.csv", domain=None, delta="1e-6", epsilon="3", other="rest")
     assert result.exit_code == 0, result.output
-    assert "no list is given, so part of the budget buys it" in result.stderr
-    assert "found in the table itself" in result.stdout
+    assert "finding the items, for part of the budget" in result.stderr
+    assert "were found in the table" in result.stdout
     assert "'rest' stands for all items that are not listed" in result.stdout
-    assert "Share of all that is missed in this way: 0." in result.stdout
+    assert "Its share, which the list misses, is 0." in result.stdout
     found = json.loads(Path("r.json").read_text())["items"]
     assert found == ["item-0000", "item-0001", "item-0002", "item-0003", {"other": "rest"}]
     shown = run("show", "r.json")
@@ -344,9 +344,9 @@ def test_groups_and_items_that_are_found(folder):
     result = release(**options, by="country", csv="r.csv")
     assert result.exit_code == 0, result.output
     assert result.stdout.count("  95% interval") == 2  # the rows of no group have a line and no table
-    assert "Share of all that is missed" in result.stdout
+    assert "which the list misses, is 0." in result.stdout
     assert "country = other, 0." in result.stdout
-    assert "found in the table itself" in result.stdout
+    assert "were found in the table" in result.stdout
     lines = Path("r.csv").read_text().splitlines()
     assert lines[0] == '"country","share","page","probability","standard_error","lower","upper","is_other"'
     assert [line.split(",")[2] for line in lines[1:4]] == ['"home"', '"search"', '"other"']
@@ -492,11 +492,11 @@ def test_too_little_is_said_once_on_the_terminal(folder):
     Path("many.txt").write_text("".join(f"item-{n:04}\n" for n in range(100)))
     result = release("--mechanism", "laplace", domain="many.txt", epsilon="0.001", max_rows_per_user=1)
     assert result.exit_code == 0, result.output
-    assert result.stderr.count("too little to say: predicted l1 error") == 1
+    assert result.stderr.count("mostly noise: its predicted l1 error") == 1
     assert "too little" not in result.stdout.lower()
     assert "Predicted l1 error of all 100 probabilities together: " in result.stdout
     again = run("show", "r.json")
-    assert again.stderr.count("too little to say: predicted l1 error") == 1
+    assert again.stderr.count("mostly noise: its predicted l1 error") == 1
 
 
 def test_the_promise_is_one_line(folder):
@@ -560,7 +560,7 @@ def test_a_release_is_not_overwritten_unless_told(folder, monkeypatch):
         for options in ({}, {"output": "other.json", "csv": "r.csv"}):
             result = release(**options)
             assert result.exit_code == 2
-            assert "is there already" in result.stderr
+            assert "Overwriting it would discard a release" in result.stderr
             assert "--force" in result.stderr
     assert Path("r.json").read_bytes() == made
     assert release("--force").exit_code == 0

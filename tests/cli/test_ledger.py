@@ -133,7 +133,7 @@ def test_an_output_that_is_lost_can_be_recovered(folder, monkeypatch):
     monkeypatch.setattr(crowdgram.Release, "save", lost)
     done = release()
     assert done.exit_code == 2
-    assert "The release was paid for and is kept: crowdgram ledger recover 'visits.ledger' -o FILE" in done.output
+    assert "The release is kept in the ledger: crowdgram ledger recover 'visits.ledger' -o FILE" in done.output
     monkeypatch.undo()
     monkeypatch.chdir(folder)
     assert run("ledger", "recover", "visits.ledger", "-o", "back.json").exit_code == 0

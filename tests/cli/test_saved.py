@@ -54,19 +54,19 @@ def test_what_is_unknown_is_called_so(folder):
     assert lines[1][:2] == ["DE", "FR"]
     shown = run("show", "lost.json", "--entropy")
     assert "Entropy of IT: unknown (95% interval 0.000 to 1.585)" in words(shown.stdout)
-    assert "too little to say: predicted l1 error " in words(shown.stdout)
-    assert "too little to say of 1 of 3 groups, whose predicted l1 error is above a half: 'IT'." in words(shown.stderr)
+    assert "mostly noise: predicted l1 error " in words(shown.stdout)
+    assert "1 of 3 groups is mostly noise, with a predicted l1 error above one half: 'IT'." in words(shown.stderr)
     run("report", "lost.json", "-o", "lost.html")
     text = (folder / "lost.html").read_text()
-    assert "Too little to say of 1 of 3 groups" in text
+    assert "1 of 3 groups is mostly noise" in text
     assert "unknown<small>0.000 to 2.000</small>" in text
     assert "nan" not in text
     one = made(values[6:], np.full(3, 1.0), "abc", ("page",))
     one.save("one.json")
     made(np.array([0.4, 0.3, 0.3]), np.full(3, 1e-3), "abc", ("page",)).save("two.json")
     said = words(run("compare", "one.json", "two.json").stdout)
-    assert "How far apart one.json and two.json are in l1 is unknown: there is too little to say" in said
-    assert "too little to say: predicted l1 error 3.00, of at most 2." in words(run("show", "one.json").stderr)
+    assert "How far apart one.json and two.json are in l1 is unknown: the releases are mostly noise" in said
+    assert "mostly noise: its predicted l1 error is 3.00, of at most 2." in words(run("show", "one.json").stderr)
 
 
 def test_show_says_what_its_figures_mean(folder):
@@ -75,7 +75,7 @@ def test_show_says_what_its_figures_mean(folder):
     replace(one, parameters={**found, "rows_above_bound_high": 0.08}).save("bound.json")
     shown = words(run("show", "bound.json").stdout)
     for said in (
-        "A 95% interval covers the table's own answer, what SQL would have given without privacy.",
+        "A 95% interval covers the table's own answer: the figure computed from the same rows without privacy.",
         "Predicted l1 error of all 3 probabilities together: 0.003, of at most 2.",
         "Each user counts for at most 40 rows, which leaves out 0.03 of all rows by estimate (95% interval 0.01 to "
         "0.08); users too few to be seen may hold more.",

@@ -9,6 +9,7 @@ import pytest
 
 import crowdgram
 from crowdgram.errors import AccuracyWarning
+from crowdgram.present.wording import coverage, sentences
 
 
 def tiny(**more):
@@ -28,8 +29,8 @@ def test_a_release_of_noise_warns_once():
     assert one.too_little
     assert len(ours) == 1
     assert ours[0].filename == __file__
-    assert str(ours[0].message).startswith(f"too little to say: predicted l1 error {one.predicted_l1_error:.2f}, of at")
-    assert "Too little to say" in one._repr_html_()
+    assert f"predicted l1 error is {one.predicted_l1_error:.2f}" in str(ours[0].message)
+    assert "The release is mostly noise" in one._repr_html_()
     assert (one.upper > 0).all()
 
 
@@ -41,10 +42,10 @@ def test_a_release_of_more_than_noise_does_not_warn():
 
 
 def test_groups_with_nothing_are_warned_of_by_name():
-    with pytest.warns(AccuracyWarning, match="too little to say of 2 of 3 groups, .*: 'b', 'c'"):
+    with pytest.warns(AccuracyWarning, match="2 of 3 groups are mostly noise.*'b', 'c'"):
         made = tiny(epsilon=50.0, by="group", groups=["a", "b", "c"])
     assert made.too_little == ("b", "c")
-    assert "Too little to say of 2 of 3 groups" in made._repr_html_()
+    assert "2 of 3 groups are mostly noise" in made._repr_html_()
 
 
 def test_a_warning_made_an_error_comes_after_the_release_is_stored(tmp_path):
@@ -52,6 +53,25 @@ def test_a_warning_made_an_error_comes_after_the_release_is_stored(tmp_path):
     crowdgram.Ledger.create(path, 1.0, 1e-5)
     with warnings.catch_warnings():
         warnings.simplefilter("error", AccuracyWarning)
-        with pytest.raises(AccuracyWarning, match="too little to say"):
+        with pytest.raises(AccuracyWarning):
             tiny(ledger=path)
     assert crowdgram.recover(path).too_little
+
+
+@pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
+@pytest.mark.parametrize(
+    ("more", "covered"),
+    [
+        ({"max_rows_per_user": None}, "the table's own answer"),
+        ({"max_rows_per_user": 1}, "the table's answer with the given bound"),
+        ({"weight": "users"}, "the table's own answer"),
+        ({"mechanism": "auto", "max_rows_per_user": 2}, "the table's answer with the given bound"),
+        ({"mechanism": "sample-one", "max_rows_per_user": 2}, "the answer from the sampled rows"),
+        ({"mechanism": "paper", "delta": 1e-6}, "the answer for users who are alike"),
+    ],
+)
+def test_what_an_interval_covers(more, covered):
+    """A bound that is given, sampling and the paper's model each narrow the question."""
+    made = tiny(epsilon=50.0 if "delta" not in more else 1.0, **more)
+    assert f"A 95% interval covers {covered}" in coverage(made)
+    assert coverage(made) == sentences(made)[0]

@@ -13,7 +13,7 @@ from crowdgram.privacy.guarantee import Adjacency, Guarantee
 def test_sentences() -> None:
     assert Guarantee(1.0, 1e-6).sentence() == (
         "Adding or removing all rows of any one user changes the probability of any outcome by at most "
-        "a factor of e^1 = 2.72, but for a chance of 1e-06."
+        "a factor of e^1 = 2.72, except for a chance of 1e-06."
     )
     assert Guarantee(0.5, adjacency=Adjacency.REPLACE, unit="household").sentence() == (
         "Replacing all rows of any one household by any others changes the probability of any outcome by "

@@ -95,10 +95,10 @@ class TestKeeping:
         with pytest.raises(InvalidArgument, match="no finished release"):
             ledger.document()
         charge(ledger)
-        with pytest.raises(InvalidArgument, match="did not come to its end"):
+        with pytest.raises(InvalidArgument, match="was not finished"):
             ledger.document(1)
         for number in (0, 2, -1, True, "1"):
-            with pytest.raises(InvalidArgument, match="not in this ledger"):
+            with pytest.raises(InvalidArgument, match="needs to be a release of this ledger"):
                 ledger.document(number)
 
     def test_settling_twice_or_the_unknown_or_too_much_is_a_bug(self, ledger):

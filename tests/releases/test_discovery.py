@@ -78,7 +78,7 @@ def test_what_is_missed_is_said_beside_what_is_found(one):
     missed = one.missed
     own = one.estimate(one.other)
     assert (missed.value, missed.lower, missed.upper) == (own.probability, own.lower, own.upper)
-    said = f"missed in this way: {missed.value:.4f} (95% interval {missed.lower:.4f} to {missed.upper:.4f})"
+    said = f"which the list misses, is {missed.value:.4f} (95% interval {missed.lower:.4f} to {missed.upper:.4f})"
     for text in (one.about_items(), one._repr_html_()):
         assert said in text
         assert "(3 listed)" in text
@@ -96,7 +96,7 @@ def test_what_groups_miss_is_said_for_all_of_them_together():
         sum(one.probability for one in map(others_of, made.values())) / 2, abs=0.02
     )
     assert made.missed.lower <= 0.2 <= made.missed.upper or abs(made.missed.value - 0.2) < 0.03
-    assert f"missed in this way: {made.missed.value:.4f}" in made.joint.about_items()
+    assert f"which the list misses, is {made.missed.value:.4f}" in made.joint.about_items()
 
 
 def others_of(group):

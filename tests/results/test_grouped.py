@@ -110,9 +110,9 @@ def test_groups_of_joint_items():
     [
         ({"groups": None}, InvalidArgument, "^delta=0: without groups,"),
         ({"by": None}, InvalidArgument, "needs by"),
-        ({"groups": ["DE", "DE"]}, InvalidDomain, "groups holds 'DE' more than once"),
-        ({"groups": []}, InvalidDomain, "groups is empty"),
-        ({"groups": [1.5]}, InvalidDomain, "groups holds 1.5"),
+        ({"groups": ["DE", "DE"]}, InvalidDomain, "groups: holds 'DE' more than once"),
+        ({"groups": []}, InvalidDomain, "groups: is empty"),
+        ({"groups": [1.5]}, InvalidDomain, "groups: holds 1.5"),
         ({"domain": None}, InvalidArgument, "^delta=0: without domain,"),
     ],
 )

@@ -41,6 +41,7 @@ from crowdgram.tables import (
 )
 from crowdgram.tables import counts as counts_module
 from crowdgram.tables.expressions import evaluate
+from crowdgram.tables.roles import WHERE
 from crowdgram.tables.sources import open_source
 from crowdgram.tables.statistics import OneUser, Statistic, held_items_of, item_set_of, user_totals_of
 from crowdgram.tables.statistics.centred import sum_levels
@@ -418,7 +419,7 @@ def test_filters_are_the_same_on_every_engine(table_of):
     rows = [(k, k % 11, k % 5 - 1, texts[k % 9], MOMENTS[k % 59]) for k in range(495)]
     engine, table = open_source(table_of("u bigint, a bigint, b bigint, s string, t timestamp_ntz", rows), None, "u")
     with engine:
-        verdicts = {f"v{j}": evaluate(text, engine, table, "where") for j, text in enumerate(EXPRESSIONS)}
+        verdicts = {f"v{j}": evaluate(text, engine, table, WHERE) for j, text in enumerate(EXPRESSIONS)}
         found = engine.fetch(table.select("u", **verdicts).order_by("u"), "testing")
     for j, (text, python) in enumerate(EXPRESSIONS.items()):
         kept = [bool(value) for value in found[f"v{j}"].to_pylist()]

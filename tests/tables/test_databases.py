@@ -184,9 +184,9 @@ def test_a_view_that_fails_on_a_row_quotes_nothing(tmp_path):
         ("v.csv", {"table": "x"}, "address"),
         ("mysql://host/x", {"table": "x"}, "address"),
         (5, {"table": "x"}, "address"),
-        ("v.db", {}, "table or a query"),
+        ("v.db", {}, "table or query"),
         ("v.db", {"table": "x", "query": "select 1"}, "not both"),
-        ("v.db?table=x", {"table": "y"}, "twice"),
+        ("v.db?table=x", {"table": "y"}, "and beside it"),
         ("postgresql://me:tiger-0815@host/x", {}, "'postgresql://host/x'"),
     ],
 )
@@ -208,9 +208,9 @@ def test_paths_of_files(files, monkeypatch):
     for source in ("sqlite:///v.db?table=visits", "v.db?table=visits", "duckdb:///v.duckdb?table=main.visits"):
         assert cells(source) == expected()
     assert cells(Database("v.db", "visits")) == expected()
-    with pytest.raises(InvalidArgument, match="say which table"):
+    with pytest.raises(InvalidArgument, match="needs the name of a table"):
         cells("v.db")
-    with pytest.raises(InvalidArgument, match="say which table"):
+    with pytest.raises(InvalidArgument, match="needs the name of a table"):
         cells(Path("v.duckdb"))
 
 

@@ -155,7 +155,7 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
     for path, message in [
         (tmp_path / "none.txt", "No such file"),
-        (tmp_path / "none.csv", "no such file"),
+        (tmp_path / "none.csv", "is no file"),
         (tmp_path, "directory"),
         (tmp_path / "binary.txt", "UTF-8"),
         (tmp_path / "bad.parquet", "Parquet"),
@@ -175,19 +175,19 @@ def test_a_text_file_has_no_columns(tmp_path):
 
 
 def test_nothing_is_no_domain():
-    with pytest.raises(InvalidDomain, match=r"domain is a NoneType.*needs a list"):
+    with pytest.raises(InvalidDomain, match=r"domain: is a NoneType.*needs to be a list"):
         read(None)
 
 
 @pytest.mark.parametrize("domain", [[], (), np.array([]), pd.Series([], dtype=str), iter([])])
 def test_an_empty_domain(domain):
-    with pytest.raises(InvalidDomain, match="domain is empty"):
+    with pytest.raises(InvalidDomain, match="domain: is empty"):
         read(domain)
 
 
 def test_an_empty_file(tmp_path):
     (tmp_path / "items.txt").write_text("\n\n")
-    with pytest.raises(InvalidDomain, match="domain is empty"):
+    with pytest.raises(InvalidDomain, match="domain: is empty"):
         read(tmp_path / "items.txt")
 
 
@@ -201,21 +201,21 @@ def test_an_empty_file(tmp_path):
     ],
 )
 def test_repeats_are_named(domain, kind, named):
-    with pytest.raises(InvalidDomain, match=f"domain holds {named} more than once"):
+    with pytest.raises(InvalidDomain, match=f"domain: holds {named} more than once"):
         read(domain, kind)
 
 
 @pytest.mark.parametrize("value", [1.0, np.float64(2), True, np.True_, None, b"a", ["a"], float("nan"), pd.NA])
 @pytest.mark.parametrize("kind", [dt.string, dt.int64])
 def test_values_of_another_type_are_named(value, kind):
-    with pytest.raises(InvalidDomain, match="domain holds") as caught:
+    with pytest.raises(InvalidDomain, match="domain: holds") as caught:
         read([value], kind)
     assert ("integers" if kind.is_integer() else "strings") in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["a", "", "1.0", "1e3", "1_000", "0x1", "9" * 40])
 def test_text_that_is_no_integer(text):
-    with pytest.raises(InvalidDomain, match="domain holds"):
+    with pytest.raises(InvalidDomain, match="domain: holds"):
         read([text], dt.int64)
 
 
@@ -224,7 +224,7 @@ def test_text_that_is_no_integer(text):
     [(128, dt.int8), (-1, dt.uint64), (2**31, dt.int32), ("-9223372036854775809", dt.int64)],
 )
 def test_integers_out_of_range_are_named(value, kind):
-    with pytest.raises(InvalidDomain, match=f"domain holds {value}.*{kind}"):
+    with pytest.raises(InvalidDomain, match=f"domain: holds {value}.*{kind}"):
         read([value], kind)
 
 
@@ -254,6 +254,6 @@ def test_text_that_is_not_unicode():
 )
 def test_things_that_are_no_list_of_items(domain):
     """A whole table is refused without its content: by mistake it may be the private one."""
-    with pytest.raises(InvalidDomain, match=f"domain is a {type(domain).__name__}") as caught:
+    with pytest.raises(InvalidDomain, match=f"domain: is a {type(domain).__name__}") as caught:
         read(domain)
     assert "zebra" not in str(caught.value)

@@ -42,7 +42,9 @@ def test_the_shield_hides_an_engines_own_words():
             assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("error", [InvalidDomain("public words"), ImportError("no pandas"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "error", [InvalidDomain("public words", argument="domain"), ImportError("no pandas"), KeyboardInterrupt()]
+)
 def test_the_shield_lets_through_what_is_ours_or_no_failure(error):
     with pytest.raises(type(error)) as caught:
         shield("counting sheep", lambda: fail(error))

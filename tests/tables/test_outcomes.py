@@ -23,6 +23,7 @@ from crowdgram.errors import InvalidArgument
 from crowdgram.tables import open_rows, row_functions
 from crowdgram.tables.engines import Engine
 from crowdgram.tables.expressions import NODES, TEXTS, evaluate
+from crowdgram.tables.roles import WHERE
 from crowdgram.tables.sources import open_source
 
 from ..thorough import THOROUGH
@@ -80,7 +81,7 @@ def test_no_attack_fails_on_one_row(neighbours, guard):
         engine, table = open_source(given, None, "u")
         with engine:
             texts = [guard.format(attack) for attack in ATTACKS]
-            made = {f"v{k}": evaluate(text, engine, table, "where") for k, text in enumerate(texts)}
+            made = {f"v{k}": evaluate(text, engine, table, WHERE) for k, text in enumerate(texts)}
             found.append(engine.fetch(table.select("u", **made).order_by("u"), "testing").to_pylist())
     assert found[1][0]["u"] == "alice"
     assert found[0] == found[1][1:]  # and what the others get is not for her to decide
@@ -103,7 +104,7 @@ def value(text, **columns):
     """What an expression gives for one row."""
     engine, table = open_source(pa.table({"u": ["a"], **{name: [one] for name, one in columns.items()}}), None, "u")
     with engine:
-        return engine.fetch(table.select(made=evaluate(text, engine, table, "where")), "testing")["made"][0].as_py()
+        return engine.fetch(table.select(made=evaluate(text, engine, table, WHERE)), "testing")["made"][0].as_py()
 
 
 @pytest.mark.slow
@@ -148,7 +149,7 @@ def test_unsigned_and_narrow_integers_are_64_bits_wide():
     )
     engine, opened = open_source(table, None, "u")
     with engine:
-        made = {name: evaluate(name, engine, opened, "where") for name in ("big + 1", "tiny + 1", "tiny * tiny")}
+        made = {name: evaluate(name, engine, opened, WHERE) for name in ("big + 1", "tiny + 1", "tiny * tiny")}
         found = engine.fetch(opened.select(**made), "testing").to_pydict()
     assert found == {"big + 1": [None, 8], "tiny + 1": [128, 2], "tiny * tiny": [127**2, 1]}
 
@@ -167,10 +168,10 @@ def test_the_engine_has_its_say_on_types(monkeypatch):
     """Ibis takes this for a float, and the engine for an integer: without casts in between, it is refused."""
     engine, table = open_source(pa.table({"u": ["a"], "n": [1]}), None, "u")
     with engine:
-        assert evaluate("nullif(n, 0.5)", engine, table, "where").type().is_float64()
+        assert evaluate("nullif(n, 0.5)", engine, table, WHERE).type().is_float64()
         monkeypatch.setattr(row_functions, "null_if", lambda one, other: one.nullif(other))
         with pytest.raises(InvalidArgument, match="another type in the engine than real"):
-            evaluate("nullif(n, 0.5)", engine, table, "where")
+            evaluate("nullif(n, 0.5)", engine, table, WHERE)
 
 
 def test_duckdb_computes_inside_try():
@@ -179,7 +180,7 @@ def test_duckdb_computes_inside_try():
     with engine:
         found = engine.fetch(table.select(made=engine.tried(table.n + table.n)), "testing")["made"].to_pylist()
         assert found == [None, 2]
-        assert "TRY(" in ibis.to_sql(table.select(made=evaluate("n = 1", engine, table, "where")), dialect="duckdb")
+        assert "TRY(" in ibis.to_sql(table.select(made=evaluate("n = 1", engine, table, WHERE)), dialect="duckdb")
 
 
 def test_expressions_that_are_too_long():
@@ -187,7 +188,7 @@ def test_expressions_that_are_too_long():
     with engine:
         for text in (" || ".join(["upper(s)"] * (TEXTS + 1)), "floor(" * 12 + "x" + " / 2.0)" * 12):
             with pytest.raises(InvalidArgument, match="is too long"):
-                evaluate(text, engine, table, "where")
+                evaluate(text, engine, table, WHERE)
     assert NODES > 10_000
 
 
@@ -220,7 +221,7 @@ def by_batches(n):
 
 @pytest.mark.parametrize("own", [by_pandas, by_pyarrow, by_python, by_name, by_batches])
 def test_functions_that_may_see_whole_batches_are_refused(neighbours, own):
-    with pytest.raises(InvalidArgument, match=r"where holds .*not among what may be used"):
+    with pytest.raises(InvalidArgument, match=r"^where: holds .*needs to be made of"):
         open_rows(neighbours[0], user="u", item="item", where=lambda t: own(t.n) > 0)
 
 
@@ -266,7 +267,7 @@ def test_ibis_expressions_cannot_fail_either(neighbours):
     for given in neighbours:
         engine, table = open_source(given, None, "u")
         with engine:
-            made = {f"v{k}": evaluate(where, engine, table, "where") for k, where in enumerate(asked)}
+            made = {f"v{k}": evaluate(where, engine, table, WHERE) for k, where in enumerate(asked)}
             found.append(engine.fetch(table.select("u", **made).order_by("u"), "testing").to_pylist())
     assert found[0] == found[1][1:]
 

@@ -13,6 +13,7 @@ from crowdgram import Database
 from crowdgram.errors import CrowdgramError, InvalidArgument, InvalidTable, UnreadableSource
 from crowdgram.tables import open_rows
 from crowdgram.tables.queries import read_query
+from crowdgram.tables.roles import WHERE
 from crowdgram.tables.sql_text import parse
 
 from . import postgres
@@ -324,7 +325,7 @@ HALF = "\ud800"  # of a character
         ("query", {"query": f"select who, what from visits where what = '{HALF}'"}),
         ("query", {"query": f'select who, what from visits -- "{HALF}"'}),
         ("where", {"where": f"what = '{HALF}'"}),
-        ("item 'x'", {"item": {"x": f"what || '{HALF}'"}}),
+        (r"item\['x'\]", {"item": {"x": f"what || '{HALF}'"}}),
         ("where", {"where": lambda t: t.what == HALF}),
         ("where", {"where": ibis._.what.like(f"{HALF}%")}),
         ("item", {"item": {HALF: "what"}}),
@@ -334,7 +335,7 @@ HALF = "\ud800"  # of a character
 def test_half_a_character_is_refused_by_its_argument(role, given, tmp_path):
     with duckdb.connect(tmp_path / "v.duckdb") as duck:
         fill(duck.execute)
-    with pytest.raises(InvalidArgument, match=rf"^{role} holds .*\\ud800.*not valid Unicode text"):
+    with pytest.raises(InvalidArgument, match=rf"^{role}: holds .*\\ud800.*needs valid Unicode text"):
         found(str(tmp_path / "v.duckdb"), **{"query": "from visits", **given})
 
 
@@ -343,7 +344,7 @@ def test_text_that_does_not_parse_is_not_logged(caplog):
         with pytest.raises(InvalidArgument):
             read_query(text, "who")
         with pytest.raises(InvalidArgument):
-            parse(text, "where")
+            parse(text, WHERE)
     assert not caplog.records
     sqlglot.parse("grant a b")  # as the caller's own parsing is
     assert len(caplog.records) == 1

@@ -13,6 +13,7 @@ from crowdgram.errors import PrivacyViolation
 from crowdgram.tables import open_rows, sql_text
 from crowdgram.tables.engines import DuckEngine
 from crowdgram.tables.expressions import evaluate
+from crowdgram.tables.roles import Role
 from crowdgram.tables.row_wise import check_row_wise
 from crowdgram.tables.sources import open_source
 
@@ -121,7 +122,7 @@ def test_constants_reach_the_engine_as_they_are(opened):
     pairs = "".join(one + other for one in parts for other in parts)
     words = [pairs + end for end in ("'", "\\", "${x}", "--", "/*")]
     quoted = lambda word: "'" + word.replace("'", "''") + "'"  # noqa: E731
-    made = {f"c{n}": evaluate(quoted(word), engine, table, "item") for n, word in enumerate(words)}
+    made = {f"c{n}": evaluate(quoted(word), engine, table, Role("item")) for n, word in enumerate(words)}
     found = engine.fetch(table.filter(table.n == 1).select(**made), "testing").to_pylist()
     assert list(found[0].values()) == words
 

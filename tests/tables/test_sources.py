@@ -412,7 +412,7 @@ def test_paths_that_cannot_be_read(tmp_path):
     (tmp_path / "folder.parquet").mkdir()
     (tmp_path / "not.csv.gz").write_text(f"who,what\n{SECRET},i1\n")
     fails(UnreadableSource, tmp_path / "t.xlsx", "t.xlsx", ".parquet")
-    fails(UnreadableSource, tmp_path / "none.csv", "none.csv", "no such file")
+    fails(UnreadableSource, tmp_path / "none.csv", "none.csv", "is no file")
     fails(UnreadableSource, str(tmp_path / "none-*.csv"), "none-*.csv", "glob")
     fails(UnreadableSource, tmp_path / "empty.csv", "empty.csv", "header")
     fails(UnreadableSource, tmp_path, str(tmp_path), "folder", "*.parquet")
@@ -551,10 +551,10 @@ def test_no_message_names_a_file_that_two_globs_found(tmp_path):
 
 def test_lists_of_files_that_do_not_go_together(tmp_path):
     one, other = write_csv(tmp_path), write_parquet(tmp_path)
-    fails(UnreadableSource, [one, other], "two kinds")
-    fails(UnreadableSource, [one, write_tsv(tmp_path)], "two kinds")
+    fails(UnreadableSource, [one, other], "another kind")
+    fails(UnreadableSource, [one, write_tsv(tmp_path)], "another kind")
     fails(UnreadableSource, [one, str(one)], "more than once")
-    fails(UnreadableSource, [one, tmp_path / "none.csv"], "no such file")
+    fails(UnreadableSource, [one, tmp_path / "none.csv"], "is no file")
     fails(InvalidArgument, [], "list")
     fails(InvalidArgument, [one, 3], "list")
 

@@ -172,7 +172,7 @@ def test_lists_and_their_like_are_not_read_from_files(through, tmp_path):
         source = parquet(table, tmp_path)
         source = pa.dataset.dataset(source) if through == "dataset" else source
     for name in ("other", "more"):
-        with pytest.raises(InvalidTable, match=f"column '{name}' has type .* columns of single values"):
+        with pytest.raises(InvalidTable, match=f"column '{name}': has type .* needs single values"):
             tallied(source, where=f"{name} is null")
     assert [who for who, _, _ in tallied(source, where=ibis._.n > 1)] == whos[1:]
 

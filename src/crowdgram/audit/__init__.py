@@ -1,6 +1,6 @@
 """Attacks on mechanisms and whole releases: a lower bound on epsilon beside each claim.
 
-Tables are made here; no user's is touched.
+Tables are made here; no user's table is read.
 """
 
 from __future__ import annotations

@@ -82,7 +82,9 @@ def cases(
     """Every mechanism with every weight and adjacency, or those that are named."""
     for name in ATTACKED if mechanisms is None else mechanisms:
         if name not in ATTACKED:
-            raise InvalidArgument(f"mechanism={name!r}: needs to be one of {', '.join(map(repr, ATTACKED))}.")
+            raise InvalidArgument(
+                f"mechanism={name!r}: needs to be one of {', '.join(map(repr, ATTACKED))}.", argument="mechanism"
+            )
         mechanism = ATTACKED[name]
         for weight, adjacency in product(weights, adjacencies):
             offered = Guarantee(epsilon, delta, adjacency)
@@ -109,9 +111,9 @@ def attack(
     claim's delta for all that the mechanism draws and returns. Every pair and side has its part of the doubt.
     """
     if runs < 1:
-        raise InvalidArgument(f"runs={runs}: needs to be at least 1.")
+        raise InvalidArgument(f"runs={runs}: needs to be at least 1.", argument="runs")
     if not 0.5 <= confidence < 1:
-        raise InvalidArgument(f"confidence={confidence}: needs to be at least 0.5 and below 1.")
+        raise InvalidArgument(f"confidence={confidence}: needs to be at least 0.5 and below 1.", argument="confidence")
     chosen = tuple(_pairs(case) if pairs is None else pairs)
     doubt = (1 - confidence) / (2 * len(chosen))
     pilot = min(PILOT, runs // 2)

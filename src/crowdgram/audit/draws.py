@@ -183,7 +183,9 @@ class Sampling:
         shared = [name for name in one.names if name in theirs]
         xs, others = [ours[name] for name in shared], [theirs[name] for name in shared]
         if xs != others and (self._lone[0] or self._lone[1]):
-            raise InvalidArgument("tables that differ in lone items and in others have no exact loss: use two pairs.")
+            raise InvalidArgument(
+                "tables that differ in lone items and in others have no exact loss: use two pairs.", argument=None
+            )
         mine, lone = self._alone(one.kind, ours, set(ours) - set(theirs), one.scale)
         both = dict(zip(shared, self._noisy(one.kind, xs, others, one.scale, lone), strict=True))
         down = round(FAR * one.scale)

@@ -214,7 +214,7 @@ def _mutants() -> tuple[Mutant, ...]:
             corner,
         ),
         Mutant(
-            "sensitivity sqrt(2) where it is 2",
+            "sensitivity sqrt(2) instead of 2",
             Case("sqrt-two", sqrt_two, "users", replaced),
             Case("centred", centred, "users", replaced),
             opposite,

@@ -9,7 +9,7 @@ is known exactly, for the scale that was really asked of the sampler and not for
 not depend on the table is compared: that the next draw is of the same kind, scale and size, the recorded events, and
 the estimate that is made of the outcomes. A difference tells the two tables apart for certain, so its loss is infinite.
 
-How outcomes are drawn, and what a loss is where the two tables do not even have the same items, is in `draws`.
+`draws` says how outcomes are drawn, and what a loss is if the two tables have different items.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _Run:
             self._thread.join(STEP_SECONDS)
 
     def _noisy(self, kind: str, values: Integers | Sequence[int], scale: float, labels: Labels | None) -> Integers:
-        """Where the number of coordinates is private it differs between the tables, and so do their places."""
+        """If the number of coordinates is private, it differs between the tables, and so do their places."""
         row, names = tuple(int(value) for value in values), None if labels is None else tuple(labels())
         return np.array(self._ask(Asked(kind, (row,), float(scale), names)), dtype=np.int64)
 
@@ -136,7 +136,7 @@ def _parted(one: Any, other: Any, runs: Sequence[_Run]) -> str | None:
         if isinstance(ended, Exception) and not isinstance(ended, CrowdgramError):
             raise ended
     if isinstance(one, Asked) or isinstance(other, Asked) or type(one) is not type(other):
-        return "one run ends where the other goes on"
+        return "one run ends and the other goes on"
     if isinstance(one, CrowdgramError):
         if str(one) != str(other):
             return "the two runs fail with different messages"

@@ -1,4 +1,4 @@
-"""Neighbouring tables that bring out the worst in a mechanism, made here and never a user's."""
+"""Neighbouring tables that are hard for a mechanism. They are made here; no user's table is read."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def pairs_for(adjacency: Adjacency) -> tuple[Pair, ...]:
 
 @contextmanager
 def open_tables(pair: Tables) -> Iterator[tuple[Any, Any]]:
-    """The two tables, each in an engine of its own, which remembers."""
+    """The two tables, each in a caching engine of its own."""
     with CachingEngine.open() as first, CachingEngine.open() as second:
         yield pair.place(first, second)
 

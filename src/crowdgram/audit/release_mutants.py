@@ -24,7 +24,7 @@ __all__ = ["RELEASE_MUTANTS"]
 
 
 def low_threshold(table: Any, spending: Spending, request: Request) -> Any:
-    """The threshold that one item of one user needs, where a user may have a thousand."""
+    """The threshold for one item of a user, although a user may have a thousand."""
     return _found(table, spending, request, most_paid=1)
 
 
@@ -100,7 +100,7 @@ def _mutants() -> tuple[Mutant, ...]:
 
     return (
         Mutant(
-            "a threshold for one item where a user may have a thousand",
+            "a threshold for one item, although a user may have a thousand",
             case("found-items", often, "low-threshold", mechanism=low_threshold),
             case("found-items", often, by="gaussian"),
             (many,),

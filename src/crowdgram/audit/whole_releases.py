@@ -1,7 +1,7 @@
 """Whole releases under attack, from rows to what comes out: found items, groups, counted rows, several columns.
 
 A mechanism is attacked on counts. Here the rest is: how rows become counts, which items they are counted for, and what
-finding these gives away. Tables are made for each release, as hard as they come.
+finding these gives away. The tables of each release are made to be hard for it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def release_cases(
     """Every whole release, or those that are named, by each of these mechanisms."""
     for name, mechanism in product(WHOLE_RELEASES if names is None else names, mechanisms):
         if name not in WHOLE_RELEASES:
-            raise InvalidArgument(f"release={name!r}: needs to be one of {', '.join(map(repr, WHOLE_RELEASES))}.")
+            raise InvalidArgument(
+                f"release={name!r}: needs to be one of {', '.join(map(repr, WHOLE_RELEASES))}.", argument="release"
+            )
         release = WHOLE_RELEASES[name]
         if release.finds and delta == 0 and names is None:  # of all, those that can do without
             continue
@@ -68,7 +70,8 @@ def release_cases(
         if release.finds and (delta == 0 or not isinstance(kind, Discovering)):
             raise InvalidArgument(
                 f"release={name!r}: finds items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it "
-                "needs a delta, such as 1e-6, and a mechanism other than 'paper'."
+                "needs a delta, such as 1e-6, and a mechanism other than 'paper'.",
+                argument="release",
             )
         for weight, adjacency in product(weights, adjacencies):
             offered = Guarantee(epsilon, delta, adjacency)

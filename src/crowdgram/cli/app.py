@@ -62,9 +62,9 @@ class ConstantsChoice(StrEnum):
 
 
 def catch_errors(command: F, *, private: bool = True) -> F:
-    """Errors become one line on standard error and an exit code.
+    """Turn errors into one line on standard error and an exit code.
 
-    An unforeseen one shows its kind only, unless the command sees nothing private: a saved release is public.
+    An unexpected error shows its type only, unless the command reads nothing private: a saved release is public.
     """
 
     @functools.wraps(command)
@@ -83,7 +83,7 @@ def catch_errors(command: F, *, private: bool = True) -> F:
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except Exception as error:  # noqa: BLE001 (its message may quote rows)
-            withheld = "; its message is withheld as it may quote rows"
+            withheld = ". Details are withheld because they could reveal rows"
             said = withheld if private else f": {str(error).rstrip('.')}"
             _fail(f"unexpected {type(error).__name__}{said}. Please report it.", 1)
 
@@ -92,7 +92,7 @@ def catch_errors(command: F, *, private: bool = True) -> F:
 
 @contextlib.contextmanager
 def show_warnings() -> Iterator[None]:
-    """Our own warnings become one line each on standard error."""
+    """Show our own warnings as one line each on standard error."""
     with warnings.catch_warnings(record=True) as caught:
         for category in (AccuracyWarning, PrivacyWarning):
             warnings.simplefilter("always", category)
@@ -143,7 +143,7 @@ def release(
             show_default=False,
         ),
     ],
-    user: Annotated[str, typer.Option(help="Column that says whose row it is.", show_default=False)],
+    user: Annotated[str, typer.Option(help="Column of user identifiers.", show_default=False)],
     item: Annotated[
         list[str],
         typer.Option(
@@ -187,10 +187,12 @@ def release(
     query: Annotated[
         str | None, typer.Option(help="SELECT of columns and expressions of one row, FROM one table.")
     ] = None,
-    count: Annotated[str | None, typer.Option(help="Column of whole numbers: how many rows a row stands for.")] = None,
+    count: Annotated[
+        str | None, typer.Option(help="Column of whole numbers: how many rows each row stands for.")
+    ] = None,
     where: Annotated[
         str | None,
-        typer.Option(help="Filter before anything else, such as \"country = 'DE' and day >= '2024-01-01'\"."),
+        typer.Option(help="Filter of rows, applied first, such as \"country = 'DE' and day >= '2024-01-01'\"."),
     ] = None,
     by: Annotated[
         str | None, typer.Option(help="Column of groups, or NAME=EXPRESSION: one distribution for each group.")
@@ -206,7 +208,8 @@ def release(
         typer.Option(help="rows: share of all rows, as SQL counts; users: the average user's distribution."),
     ] = WeightChoice.ROWS,
     adjacency: Annotated[
-        Adjacency, typer.Option(help="add-remove hides that a user is there; replace hides what a user's rows are.")
+        Adjacency,
+        typer.Option(help="add-remove hides whether a user is in the table; replace hides what a user's rows are."),
     ] = Adjacency.ADD_REMOVE,
     mechanism: Annotated[str, typer.Option(help="How the noise is added.", metavar=MECHANISM)] = "auto",
     max_rows_per_user: Annotated[
@@ -218,16 +221,15 @@ def release(
     rounds: Annotated[
         int | None,
         typer.Option(
-            help="Of mechanisms auto and adaptive: how many rounds. [default: rounds go on while the predicted error "
-            "falls]"
+            help="Number of rounds, for mechanisms auto and adaptive. [default: while the predicted error falls]"
         ),
     ] = None,
     constants: Annotated[
         ConstantsChoice | None,
-        typer.Option(help="Of mechanism paper: as published, or tight composition. [default: paper]"),
+        typer.Option(help="Constants, for mechanism paper: as published, or with tight composition. [default: paper]"),
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option(help="Of mechanism paper: the l1 error that is wanted. [default: 0.1, or chosen]")
+        float | None, typer.Option(help="Target l1 error, for mechanism paper. [default: 0.1, or chosen]")
     ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="The data set's budget: the release is charged to it, and stored in it.")
@@ -248,7 +250,9 @@ def release(
     columns = [_named(one) for one in item]
     given, grouping = _discover(_domain(columns, domain or [], domain_column), by, groups, discovery_share)
     if label and ledger is None:
-        raise InvalidArgument(f"--label {label!r} is for the history of a ledger. Give --ledger too.")
+        raise InvalidArgument(
+            f"--label {label!r} is for the history of a ledger. Give --ledger too.", argument="--label"
+        )
     opened, path = _source(source, table, query)
     inputs = [
         path,
@@ -260,7 +264,7 @@ def release(
     _check_target("--output", output, inputs, force=force)
     if csv is not None:
         if csv.resolve() == output.resolve():
-            raise InvalidArgument(f"--csv and --output are both {str(output)!r}. Give two names.")
+            raise InvalidArgument(f"--csv and --output are both {str(output)!r}. Give two names.", argument="--csv")
         _check_target("--csv", csv, inputs, force=force)
     budget = None if ledger is None else Ledger.open(ledger, label=label)
     with Stages(Console(stderr=True)) as stages, _interruptible(stages, ledger), show_warnings():
@@ -295,7 +299,7 @@ def release(
 
 @contextlib.contextmanager
 def _interruptible(stages: Stages, ledger: Path | None) -> Iterator[None]:
-    """Ctrl-C says what it left: whether a file is there, and whether the ledger was charged."""
+    """On Ctrl-C, say whether a file was written and whether the ledger was charged."""
     try:
         yield
     except KeyboardInterrupt:
@@ -423,11 +427,11 @@ def audit(
     ] = False,
     weight: Annotated[WeightChoice | None, typer.Option(help="Attack this weight only. [default: both]")] = None,
     adjacency: Annotated[Adjacency | None, typer.Option(help="Attack this adjacency only. [default: both]")] = None,
-    epsilon: Annotated[float, typer.Option(help="The claim that is attacked.")] = 1.0,
+    epsilon: Annotated[float, typer.Option(help="Epsilon of the attacked claim.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Its delta; pure mechanisms claim 0.")] = 1e-6,
     runs: Annotated[int, typer.Option(min=1, help="Runs for each pair of tables and side.")] = 30,
     black_box: Annotated[
-        int, typer.Option(min=0, help="Also attack by this many whole releases of each table, from outside.")
+        int, typer.Option(min=0, help="Also run a black-box attack with this many releases of each table.")
     ] = 0,
     confidence: Annotated[float, typer.Option(help="Confidence of each bound.")] = 0.99,
     mutants: Annotated[
@@ -435,11 +439,16 @@ def audit(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Attack mechanisms on tables made for it: epsilon from below, beside the claim. Exits with 1 if one is refuted."""
+    """Attack mechanisms on tables made for the audit: a lower bound on epsilon beside each claim.
+
+    Exits with 1 if a claim is refuted.
+    """
     from .audit import Options, run
 
     if every and (mechanism or release_kind):
-        raise InvalidArgument("--all and --mechanism or --release exclude each other. Give one of them.")
+        raise InvalidArgument(
+            "--all and --mechanism or --release exclude each other. Give one of them.", argument="--all"
+        )
     named = mechanism or ["auto"]
     options = Options(
         mechanisms=None if every else [] if release_kind else named,
@@ -459,7 +468,7 @@ def audit(
 
 
 def _source(source: str, table: str | None, query: str | None) -> tuple[object, str | None]:
-    """The source as the library takes it, and the path that must not be overwritten."""
+    """The source as the library takes it, and its path, which must not be overwritten."""
     from ..tables import Database, as_database, is_address
 
     if table is not None or query is not None:
@@ -467,7 +476,8 @@ def _source(source: str, table: str | None, query: str | None) -> tuple[object, 
             option = "--query" if table is None else "--table"
             raise InvalidArgument(
                 f"{option} {query if table is None else table!r} is for databases, and TABLE {source!r} is none: that "
-                "is a DuckDB or SQLite file, or an address that starts with duckdb:, sqlite:, postgresql: or spark:."
+                "is a DuckDB or SQLite file, or an address that starts with duckdb:, sqlite:, postgresql: or spark:.",
+                argument=option,
             )
         database: Database | None = Database(source, table, query)
     else:
@@ -485,20 +495,29 @@ def _domain(columns: Sequence[str | dict[str, str]], given: Sequence[str], colum
     """The domain as the library takes it: a path, a path with its column, or a mapping of columns to paths."""
     if len(columns) == 1:
         if len(given) > 1:
-            raise InvalidArgument(f"--domain is given {len(given)} times for one item column. Give it once.")
+            raise InvalidArgument(
+                f"--domain is given {len(given)} times for one item column. Give it once.", argument="--domain"
+            )
         if not given or column is None:
             return given[0] if given else None
         return (Path(given[0]), column)
     if column is not None:
-        raise InvalidArgument("--domain-column is for one item column. Give --domain COLUMN=FILE for each of several.")
+        raise InvalidArgument(
+            "--domain-column is for one item column. Give --domain COLUMN=FILE for each of several.",
+            argument="--domain-column",
+        )
     names = [name for one in columns for name in ([one] if isinstance(one, str) else one)]
     parts = [(name, path) for name, _, path in (one.partition("=") for one in given) if name in names and path]
     if not parts:
         if len(given) > 1:
-            raise InvalidArgument(f"--domain {given[1]!r}: give one file, or COLUMN=FILE for each item column.")
+            raise InvalidArgument(
+                f"--domain {given[1]!r}: give one file, or COLUMN=FILE for each item column.", argument="--domain"
+            )
         return given[0] if given else None
     if len(parts) < len(given) or len(dict(parts)) < len(parts):
-        raise InvalidArgument(f"--domain {given[-1]!r}: give COLUMN=FILE once for each of {', '.join(names)}.")
+        raise InvalidArgument(
+            f"--domain {given[-1]!r}: give COLUMN=FILE once for each of {', '.join(names)}.", argument="--domain"
+        )
     return dict(parts)
 
 
@@ -512,7 +531,10 @@ def _discover(domain: object, by: str | None, groups: str | None, share: float |
         return Discover(share), groups
     if by is not None and groups in (None, "discover"):
         return domain, Discover(share)
-    raise InvalidArgument(f"--discovery-share {share:g} is for items that are found, and all are listed. Leave it out.")
+    raise InvalidArgument(
+        f"--discovery-share {share:g} is for items that are found, and all are listed. Leave it out.",
+        argument="--discovery-share",
+    )
 
 
 def _check_target(option: str, path: Path, inputs: Sequence[str | None], *, force: bool) -> None:
@@ -525,7 +547,9 @@ def _check_target(option: str, path: Path, inputs: Sequence[str | None], *, forc
         if given is not None and any(
             Path(one).resolve() == target for one in (given, *glob.iglob(given, recursive=True))
         ):
-            raise InvalidArgument(f"{option} {str(path)!r} would overwrite the input {given!r}. Give another name.")
+            raise InvalidArgument(
+                f"{option} {str(path)!r} would overwrite the input {given!r}. Give another name.", argument=option
+            )
     folder = path.parent
     if path.is_dir():
         raise UnwritableTarget(f"{option} {str(path)!r} is a folder. Give the name of a file.")
@@ -535,8 +559,8 @@ def _check_target(option: str, path: Path, inputs: Sequence[str | None], *, forc
         )
     if path.exists() and not force:
         raise UnwritableTarget(
-            f"{option} {str(path)!r} is there already, and a release that is overwritten was paid for in vain. Give "
-            "another name, or --force."
+            f"{option} {str(path)!r} exists. Overwriting it would discard a release whose budget is already spent. "
+            "Give another name, or --force."
         )
 
 

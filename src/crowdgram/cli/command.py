@@ -1,4 +1,4 @@
-"""What all commands have in common: options are given once, and help lists the mechanisms."""
+"""The class of all commands: an option is given once, and the help lists the mechanisms."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ MECHANISM = "MECHANISM"
 
 
 class StrictCommand(TyperCommand):
-    """A command that refuses an option for one value which is given again: of two, the first would be passed over in
-    silence.
-    """
+    """A command that refuses an option given twice if it takes one value: the first would be ignored silently."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))

@@ -209,7 +209,7 @@ def _bounds(question: Question, m: int) -> dict[str, int | None]:
         found["counts only"] = theory.counts_only_users(k, m, alpha, *at)
         found["any"] = theory.private_users(k, m, alpha, *at) if delta > 0 else theory.pure_users(k, m, alpha, at[0])
     except OutOfRange as error:
-        raise InvalidArgument(str(error)) from None
+        raise InvalidArgument(str(error), argument=None) from None
     suffices: dict[str, Callable[[], int]] = {
         "gaussian": lambda: theory.gaussian_users(k, m, alpha, epsilon, delta),
         "tight": lambda: theory.joined_users(k, m, alpha, epsilon, delta, "tight"),

@@ -1,6 +1,6 @@
-"""What a person sees: stages while it works, then a table and one plain sentence.
+"""The terminal: stages while a release is made, then a table and the sentences about it.
 
-Stages speak of what is being done, never of sizes or times: both depend on the private table.
+Stages name what is being done, never sizes or times: both depend on the private table.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _show_groups(console: Console, release: GroupedRelease, n: int) -> None:
             own = release[group.item]  # type: ignore[index]
             _show_items(console, own, n, None)
             if own.too_little:
-                say(console, f"too little to say: predicted l1 error {own.predicted_l1_error:.2f}, of at most 2")
+                say(console, f"mostly noise: predicted l1 error {own.predicted_l1_error:.2f}, of at most 2")
         console.print()
     rest = len(release.shares) - _MOST_GROUPS
     if rest > 0:

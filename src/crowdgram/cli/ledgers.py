@@ -132,7 +132,7 @@ def recover(
 
 
 def save_release(release: Release | GroupedRelease, output: Path, ledger: Path | None) -> None:
-    """Save a release; where that fails, say how to get it back."""
+    """Save a release; if that fails, say how to recover it from the ledger."""
     try:
         release.save(output)
         return
@@ -141,7 +141,7 @@ def save_release(release: Release | GroupedRelease, output: Path, ledger: Path |
             raise
         reason = str(error)
     raise UnwritableTarget(
-        f"{reason} The release was paid for and is kept: crowdgram ledger recover {str(ledger)!r} -o FILE"
+        f"{reason} The release is kept in the ledger: crowdgram ledger recover {str(ledger)!r} -o FILE"
     )
 
 

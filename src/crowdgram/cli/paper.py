@@ -29,7 +29,9 @@ def figure1(
 ) -> None:
     """Draw Figure 1: the l1 distance of two binomials, exactly, with line fits in m and in sqrt(m)."""
     if p == q:
-        raise InvalidArgument(f"--p and --q are both {p:g}: the distance is 0 for every m. Give two parameters.")
+        raise InvalidArgument(
+            f"--p and --q are both {p:g}: the distance is 0 for every m. Give two parameters.", argument="--p"
+        )
     _check_output("--output", output, ".png")
     from ..export import write_whole
     from ..theory import OutOfRange
@@ -38,7 +40,7 @@ def figure1(
     try:
         panels = figure1_panels(p, q)
     except OutOfRange as error:
-        raise InvalidArgument(str(error)) from None
+        raise InvalidArgument(str(error), argument=None) from None
     write_whole(output, png(draw_figure1(panels, p, q)))
     console = Console()
     for panel in panels:
@@ -84,14 +86,22 @@ def complexity(
     names = [name.strip() for name in mechanisms.split(",")]
     for name in names:
         if name not in COMPARED:
-            raise InvalidArgument(f"--mechanisms {name!r}: needs to be among {', '.join(COMPARED)}.")
+            raise InvalidArgument(
+                f"--mechanisms {name!r}: needs to be among {', '.join(COMPARED)}.", argument="--mechanisms"
+            )
     if delta == 0:
         names = [name for name in names if name in PURE]
     if not names:
-        raise InvalidArgument(f"--mechanisms {mechanisms!r}: none of them can serve delta=0. Add laplace or auto.")
+        raise InvalidArgument(
+            f"--mechanisms {mechanisms!r}: none of them can serve delta=0. Add laplace or auto.",
+            argument="--mechanisms",
+        )
     runs = repetitions if repetitions is not None else (3 if fast else 10)
     if runs < 1 or most_rows < 1:
-        raise InvalidArgument(f"--repetitions is {runs} and --most-rows {most_rows}: both need to be at least 1.")
+        raise InvalidArgument(
+            f"--repetitions is {runs} and --most-rows {most_rows}: both need to be at least 1.",
+            argument="--repetitions",
+        )
     _check_output("--output", output, ".png")
     if data is not None:
         _check_output("--data", data, ".json", ".csv")
@@ -167,14 +177,16 @@ def _whole_numbers(option: str, text: str) -> list[int]:
     except ValueError:
         numbers = []
     if not numbers or numbers[0] < 1:
-        raise InvalidArgument(f"{option} {text!r}: needs whole numbers of at least 1, such as 10,100,1000.")
+        raise InvalidArgument(
+            f"{option} {text!r}: needs whole numbers of at least 1, such as 10,100,1000.", argument=option
+        )
     return numbers
 
 
 def _check_output(option: str, path: Path, *suffixes: str) -> None:
     """Refuse, before anything is computed, a file that cannot be written."""
     if path.suffix.lower() not in suffixes:
-        raise InvalidArgument(f"{option} {str(path)!r}: its name must end in {' or '.join(suffixes)}.")
+        raise InvalidArgument(f"{option} {str(path)!r}: its name must end in {' or '.join(suffixes)}.", argument=option)
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise UnwritableTarget(f"{option} {str(path)!r} cannot be written: give a file in a folder that is there.")
 

@@ -52,12 +52,15 @@ def compare(
         else:
             by, plain = (first, second) if isinstance(one, GroupedRelease) else (second, first)
             raise InvalidArgument(
-                f"{str(by)!r} (by groups), {str(plain)!r} (not by groups): need to be of one sort. Give two of one "
-                "sort, or one by groups."
+                f"{str(by)!r} (by groups), {str(plain)!r} (not by groups): need to be of one kind. Give two of one "
+                "kind, or one by groups.",
+                argument=None,
             )
         return
     if isinstance(one, Release) or len(one) < 2:
-        raise InvalidArgument(f"{str(first)!r}: needs at least two groups to compare. Give a second release.")
+        raise InvalidArgument(
+            f"{str(first)!r}: needs at least two groups to compare. Give a second release.", argument=None
+        )
     found = one.distances(kind.value)
     _show_distances(console, (one.by, ""), found, kind.value, one)
     a, b = next(iter(found))
@@ -78,7 +81,7 @@ def export(
         str | None, typer.Option(help="With --merge: name of the item for all that the file does not list.")
     ] = None,
 ) -> None:
-    """Write a saved release as CSV, Parquet or JSON, with items put together if wanted. Costs no privacy."""
+    """Write a saved release as CSV, Parquet or JSON, with items merged if asked. Costs no privacy."""
     from ..export import load, save, write_csv, write_parquet
     from ..results import Release
     from .display import printable, say
@@ -86,14 +89,18 @@ def export(
     writers: dict[str, Callable[[Any, Path], None]] = {".csv": write_csv, ".parquet": write_parquet, ".json": save}
     suffix = output.suffix.lower()
     if suffix not in writers:
-        raise InvalidArgument(f"--output {str(output)!r}: its name must end in .csv, .parquet or .json.")
+        raise InvalidArgument(
+            f"--output {str(output)!r}: its name must end in .csv, .parquet or .json.", argument="--output"
+        )
     if any(one is not None and one.resolve() == output.resolve() for one in (path, merge)):
         raise InvalidArgument(
-            f"--output {str(output)!r}: needs to be no input, as that would be overwritten. Give another name."
+            f"--output {str(output)!r}: needs to be no input, as that would be overwritten. Give another name.",
+            argument="--output",
         )
     if other is not None and merge is None:
         raise InvalidArgument(
-            f"--other {other!r}: needs --merge, and names what that does not list. Give both or neither."
+            f"--other {other!r}: needs --merge, and names what that does not list. Give both or neither.",
+            argument="--other",
         )
     loaded = load(path)
     if merge is not None:
@@ -101,7 +108,8 @@ def export(
         own = 1 if joint is loaded else 2
         if len(joint.item_columns) > own:
             raise InvalidArgument(
-                f"--merge {str(merge)!r}: needs a release of one item column. In Python, merged() takes any."
+                f"--merge {str(merge)!r}: needs a release of one item column. In Python, merged() takes any.",
+                argument="--merge",
             )
         items = dict.fromkeys(item if own == 1 else item[1] for item in joint.items)  # type: ignore[index]
         loaded = loaded.merged(_mapping(merge, items), other=other)
@@ -121,7 +129,7 @@ def report(
     from .display import printable, say
 
     if output.suffix.lower() not in (".html", ".htm"):
-        raise InvalidArgument(f"--output {str(output)!r}: its name must end in .html.")
+        raise InvalidArgument(f"--output {str(output)!r}: its name must end in .html.", argument="--output")
     load(path).to_html(output, title=title)
     say(Console(), f"Wrote {printable(str(output))}.")
 
@@ -160,10 +168,13 @@ def _show_group_by_group(console: Console, one: Any, two: Any, names: tuple[str,
     if one.by != two.by:
         raise InvalidArgument(
             f"{names[0]!r}, {names[1]!r}: both need the same column of groups; one is by {one.by!r}, the other by "
-            f"{two.by!r}."
+            f"{two.by!r}.",
+            argument=None,
         )
     if not common:
-        raise InvalidArgument(f"{names[0]!r}, {names[1]!r}: need a group in common, or there is nothing to compare.")
+        raise InvalidArgument(
+            f"{names[0]!r}, {names[1]!r}: need a group in common, or there is nothing to compare.", argument=None
+        )
     found = {(group,): one[group].distance(two[group], kind) for group in common}
     ordered = dict(sorted(found.items(), key=lambda pair: by_distance(pair[1])))
     _show_distances(console, (one.by,), ordered, kind, one)
@@ -197,9 +208,9 @@ def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kin
     both = f"{printable(names[0])} and {printable(names[1])}"
     interval = f"{distance.confidence:.0%} interval {distance.lower:.4f} to {distance.upper:.4f}"
     if distance.is_known:
-        say(console, f"{both} are {distance.value:.4f} apart in {kind} ({interval}), noise taken off.")
+        say(console, f"{both} are {distance.value:.4f} apart in {kind} ({interval}), corrected for noise.")
     else:
-        say(console, f"How far apart {both} are in {kind} is unknown: there is too little to say ({interval}).")
+        say(console, f"How far apart {both} are in {kind} is unknown: the releases are mostly noise ({interval}).")
     for name, share in zip(names, unmatched_shares(one, two), strict=True):
         if share > 0:
             say(console, f"Items that only {printable(name)} lists, {share:.4f} of it, count as all others here.")
@@ -238,17 +249,23 @@ def _mapping(path: Path, items: Iterable[Any]) -> dict[Any, str]:
     if header and header[0] in known:
         raise InvalidArgument(
             f"--merge {str(path)!r}: its first line names the item {header[0]!r}, but is read as a header. Put one "
-            "before it, such as 'item,becomes'."
+            "before it, such as 'item,becomes'.",
+            argument="--merge",
         )
     if not rows or any(len(row) != 2 for row in rows):
-        raise InvalidArgument(f"--merge {str(path)!r}: needs a header and lines of two values, an item and a new one.")
+        raise InvalidArgument(
+            f"--merge {str(path)!r}: needs a header and lines of two values, an item and a new one.", argument="--merge"
+        )
     if len({item for item, _ in rows}) < len(rows):
-        raise InvalidArgument(f"--merge {str(path)!r}: needs each item once.")
+        raise InvalidArgument(f"--merge {str(path)!r}: needs each item once.", argument="--merge")
     for item, new in rows:
         if item not in known:
-            raise InvalidArgument(f"--merge {str(path)!r}: its item {item!r} needs to be one of the release's items.")
+            raise InvalidArgument(
+                f"--merge {str(path)!r}: its item {item!r} needs to be one of the release's items.", argument="--merge"
+            )
         if not new:
             raise InvalidArgument(
-                f"--merge {str(path)!r}: its item {item!r} needs a new one. Give it, or leave the line out."
+                f"--merge {str(path)!r}: its item {item!r} needs a new one. Give it, or leave the line out.",
+                argument="--merge",
             )
     return {known[item]: new for item, new in rows}

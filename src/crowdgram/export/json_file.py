@@ -161,26 +161,26 @@ def _item_to_json(item: Item) -> Any:
 def _read_items(document: dict[str, Any], columns: tuple[str, ...]) -> tuple[Item, ...]:
     kinds = document.get("item_kinds", [None])
     if not isinstance(kinds, list) or len(kinds) != len(columns):
-        raise InvalidArgument("its item_kinds need one entry for each item column")
+        raise InvalidArgument("its item_kinds need one entry for each item column", argument=None)
     if len(columns) == 1:
         return tuple(_read_value(value, kinds[0]) for value in document["items"])
     rows = document["items"]
     if not all(isinstance(row, list) and len(row) == len(columns) for row in rows):
-        raise InvalidArgument(f"its items need to be lists of {len(columns)} values")
+        raise InvalidArgument(f"its items need to be lists of {len(columns)} values", argument=None)
     return tuple(tuple(_read_value(v, k) for v, k in zip(row, kinds, strict=True)) for row in rows)
 
 
 def _read_value(value: Any, kind: str | None) -> Any:
     if isinstance(value, dict):
         if set(value) != {"other"} or not isinstance(value["other"], str):
-            raise InvalidArgument("an item that is an object needs to be {'other': its name}")
+            raise InvalidArgument("an item that is an object needs to be {'other': its name}", argument=None)
         return Other(value["other"])
     if kind in ("date", "timestamp", "uuid"):
         if not isinstance(value, str):
-            raise InvalidArgument(f"its items need to be {kind}s in text")
+            raise InvalidArgument(f"its items need to be {kind}s in text", argument=None)
         return uuid.UUID(value) if kind == "uuid" else _VALUE_TYPES[kind].fromisoformat(value)  # type: ignore[attr-defined]
     if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, (int, str)):
-        raise InvalidArgument("its items need to be integers or strings, or of the kind that it states")
+        raise InvalidArgument("its items need to be integers or strings, or of the kind that it states", argument=None)
     return value
 
 
@@ -191,30 +191,30 @@ def _optional_array(values: Any) -> Any:
 def _read_divisor(values: Any) -> Divisor:
     own, error = float(values["own"]), float(values["error"])
     if not 0 <= own <= 1 or not 0 <= error < math.inf:
-        raise InvalidArgument("its divisor needs an own part from 0 to 1 and an error of at least 0")
+        raise InvalidArgument("its divisor needs an own part from 0 to 1 and an error of at least 0", argument=None)
     return Divisor(own, error)
 
 
 def _check_shape(release: Release) -> None:
     if not release.items or len(set(release.items)) < len(release.items):
-        raise InvalidArgument("its items need to be distinct, and at least one")
+        raise InvalidArgument("its items need to be distinct, and at least one", argument=None)
     others = [is_unlisted(item) for item in release.items]
     if others != sorted(others):
-        raise InvalidArgument("its other items need to be the last")
+        raise InvalidArgument("its other items need to be the last", argument=None)
     if not release.item_columns or len(set(release.item_columns)) < len(release.item_columns):
-        raise InvalidArgument("its item_columns need to be distinct, and at least one")
+        raise InvalidArgument("its item_columns need to be distinct, and at least one", argument=None)
     for name in (*_ARRAYS, *_OPTIONAL):
         column = getattr(release, name)
         if column is None:
             continue
         if column.ndim != 1 or not np.all(np.isfinite(column)) or (name != "measured" and np.any(column < 0)):
-            raise InvalidArgument(f"its {name} need to be finite numbers of at least 0")
+            raise InvalidArgument(f"its {name} need to be finite numbers of at least 0", argument=None)
     if np.any(release.lower > release.probabilities + 1e-9) or np.any(release.upper < release.probabilities - 1e-9):
-        raise InvalidArgument("its intervals need to hold its probabilities")
+        raise InvalidArgument("its intervals need to hold its probabilities", argument=None)
     if abs(float(release.probabilities.sum()) - 1) > 1e-6:
-        raise InvalidArgument("its probabilities need to sum to 1")
+        raise InvalidArgument("its probabilities need to sum to 1", argument=None)
     if release.weight not in ("rows", "users"):
-        raise InvalidArgument(f"its weight is {release.weight!r}")
+        raise InvalidArgument(f"its weight is {release.weight!r}", argument=None)
 
 
 def _check_promise(release: Release) -> None:
@@ -229,4 +229,4 @@ def _check_promise(release: Release) -> None:
         return
     except PrivacyViolation:
         pass
-    raise InvalidArgument("its events do not keep its guarantee, so one of them was changed")
+    raise InvalidArgument("its events do not keep its guarantee, so one of them was changed", argument=None)

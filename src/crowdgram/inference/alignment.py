@@ -22,15 +22,17 @@ def align(one: Release, two: Release) -> tuple[Release, Release]:
     how much that is says `unmatched_shares`.
     """
     if not isinstance(two, Release):
-        raise InvalidArgument(f"other={two!r}: needs to be a Release; of a grouped one, a group.")
+        raise InvalidArgument(f"other={two!r}: needs to be a Release; of a grouped one, a group.", argument="other")
     if one.weight != two.weight:
         raise InvalidArgument(
             f"weight={one.weight!r}, weight={two.weight!r}: both releases need the same weight, or they answer "
-            "different questions."
+            "different questions.",
+            argument="weight",
         )
     if one.confidence != two.confidence:
         raise InvalidArgument(
-            f"confidence={one.confidence:g}, confidence={two.confidence:g}: both releases need the same confidence."
+            f"confidence={one.confidence:g}, confidence={two.confidence:g}: both releases need the same confidence.",
+            argument="confidence",
         )
     mine, theirs = ([_unnamed(item) for item in each.items] for each in (one, two))
     if mine == theirs:
@@ -38,20 +40,23 @@ def align(one: Release, two: Release) -> tuple[Release, Release]:
     if not _same_kinds(one, two):
         raise InvalidArgument(
             "items: both releases need the same columns, of the same types. One is over "
-            f"{_shown_kinds(one)}, the other over {_shown_kinds(two)}."
+            f"{_shown_kinds(one)}, the other over {_shown_kinds(two)}.",
+            argument="items",
         )
     if set(mine) != set(theirs):
         if one.other is None or two.other is None:
             raise InvalidArgument(
                 "items: both releases need the same items, or both an item for all others. Bring them to the same "
-                "items by merged() (crowdgram export --merge), or release both with other='other' (--other other)."
+                "items by merged() (crowdgram export --merge), or release both with other='other' (--other other).",
+                argument="items",
             )
         common = set(mine) & set(theirs)
         # Of two groups of one release one may have no item that the other has; of two releases, that is a mistake.
         if all(_is_rest(item) for item in common) and one.events is not two.events:
             raise InvalidArgument(
                 "items: both releases need an item in common, or there is nothing to compare. Bring them to the same "
-                "items by merged() (crowdgram export --merge)."
+                "items by merged() (crowdgram export --merge).",
+                argument="items",
             )
         one, two = (
             each if common == set(names) else _count_as_others(each, [name in common for name in names])

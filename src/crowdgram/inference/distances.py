@@ -38,7 +38,9 @@ DistanceKind = Literal["l1", "tv", "l2"]
 def distance(one: Release, two: Release, kind: DistanceKind, of: Of) -> Quantity:
     """How far the answers without noise are from each other."""
     if kind not in get_args(DistanceKind):
-        raise InvalidArgument(f"kind={kind!r}: needs to be one of {', '.join(map(repr, get_args(DistanceKind)))}.")
+        raise InvalidArgument(
+            f"kind={kind!r}: needs to be one of {', '.join(map(repr, get_args(DistanceKind)))}.", argument="kind"
+        )
     one, two = align(one, two)
     a, b = shares_of(one, of), shares_of(two, of)
     z = noise_quantile(one.confidence)
@@ -70,7 +72,7 @@ def differences(one: Release, two: Release, n: int, of: Of) -> list[Difference]:
     "MOVER"): from the middle value, the reaches add up by squares.
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-        raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.")
+        raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.", argument="n")
     one, two = align(one, two)
     p, q = one.probabilities, two.probabilities
     (low_p, high_p), (low_q, high_q) = intervals(one, of), intervals(two, of)

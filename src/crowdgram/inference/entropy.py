@@ -31,7 +31,7 @@ __all__ = ["entropy"]
 def entropy(release: Release, base: float, of: Of) -> Quantity:
     """The entropy of the answer without noise, in units of log(base)."""
     if isinstance(base, bool) or not isinstance(base, (int, float)) or not (1 < base < math.inf):
-        raise InvalidArgument(f"base={base!r}: needs to be a number above 1, such as 2 for bits.")
+        raise InvalidArgument(f"base={base!r}: needs to be a number above 1, such as 2 for bits.", argument="base")
     shares, z = shares_of(release, of), noise_quantile(release.confidence)
     most, unit = math.log(len(release)), math.log(base)
     if not shares.known:

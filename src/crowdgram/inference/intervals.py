@@ -24,11 +24,12 @@ def intervals(release: Release, of: Of) -> tuple[Floats, Floats]:
     if of == "table":
         return release.lower, release.upper
     if of != "population":
-        raise InvalidArgument(f"of={of!r}: needs to be 'table' or 'population'.")
+        raise InvalidArgument(f"of={of!r}: needs to be 'table' or 'population'.", argument="of")
     if release.sampling_errors is None:
         raise InvalidArgument(
             f"of='population': mechanism={release.mechanism!r} does not learn how users differ, and a part of a "
-            "release does not know it. Use mechanism='auto', and the release as a whole."
+            "release does not know it. Use mechanism='auto', and the release as a whole.",
+            argument="of",
         )
     reach = NormalDist().inv_cdf((1 + release.confidence) / 2) * release.sampling_errors
     middle, half = (release.lower + release.upper) / 2, (release.upper - release.lower) / 2

@@ -105,7 +105,8 @@ class Discover:
         if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0.001 <= given <= 0.999:
             raise InvalidArgument(
                 f"share={given!r}: needs to be a number from 0.001 to 0.999, the part of the budget that finds items. "
-                f"The default is {DEFAULT_SHARE:g}."
+                f"The default is {DEFAULT_SHARE:g}.",
+                argument="share",
             )
 
 
@@ -138,7 +139,8 @@ def plan_discovery(
     threshold_delta = THRESHOLD_PART * guarantee.delta
     if threshold_delta / 2 * EARLY / (ROUNDS - 1) < LEAST_DELTA:
         raise InvalidArgument(
-            f"delta={guarantee.delta:g}: is too small to find items in the table with. Try delta=1e-6."
+            f"delta={guarantee.delta:g}: is too small to find items in the table with. Try delta=1e-6.",
+            argument="delta",
         )
     left = math.nextafter(guarantee.delta - threshold_delta, 0.0)
     pure_delta = {"pure": left, "gaussian": 0.0, "either": PURE_PART * guarantee.delta}[finish]
@@ -214,7 +216,8 @@ def rehearse(opening: Opening, plan: DiscoveryPlan, reserves: Sequence[Reserve] 
     if plan.mu <= 0.0:
         raise InvalidArgument(
             f"epsilon={opening.guarantee.epsilon:g}, delta={opening.guarantee.delta:g}: leaves nothing to find items "
-            "with. Give a larger epsilon or delta, or a public domain."
+            "with. Give a larger epsilon or delta, or a public domain.",
+            argument="epsilon",
         )
     rounds = open_search(opening, plan, reserves).rounds()
     for number in range(1, ROUNDS + 1):

@@ -20,7 +20,7 @@ Parameters = Mapping[str, int | float | str]
 
 CONFIDENCE = 0.95
 TOO_LITTLE = 0.5
-"""A predicted l1 error above this says that there is too little to say."""
+"""A release with a predicted l1 error above this is mostly noise."""
 
 
 @dataclass(frozen=True)

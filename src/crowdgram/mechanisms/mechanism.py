@@ -51,10 +51,13 @@ class Mechanism(ABC):
             if value not in served:
                 raise InvalidArgument(
                     f"{asked}={value!r}: cannot be served by mechanism={self.name!r}, which needs "
-                    f"{' or '.join(map(repr, served))}."
+                    f"{' or '.join(map(repr, served))}.",
+                    argument=asked,
                 )
         if self.needs_delta and guarantee.delta == 0.0:
-            raise InvalidArgument(f"mechanism={self.name!r}: cannot serve delta=0. {self.needs_delta}")
+            raise InvalidArgument(
+                f"mechanism={self.name!r}: cannot serve delta=0. {self.needs_delta}", argument="mechanism"
+            )
 
     def promised(self, guarantee: Guarantee) -> Guarantee:
         """What a release over listed items promises if it is offered `guarantee`."""
@@ -128,6 +131,6 @@ def check_whole(name: str, value: object, most: int) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidArgument(f"{name}={value!r}: needs to be a whole number of at least 1.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a whole number of at least 1.", argument=name)
     if value > most:
-        raise InvalidArgument(f"{name}={value}: at most {most} can be used. Give at most that.")
+        raise InvalidArgument(f"{name}={value}: needs to be at most {most}.", argument=name)

@@ -1,4 +1,4 @@
-"""What a mechanism is asked: public choices of the caller."""
+"""The request to a mechanism: public choices of the caller."""
 
 from __future__ import annotations
 

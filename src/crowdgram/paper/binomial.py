@@ -43,7 +43,9 @@ SMALL_UNIT = 2**10
 def linear_cover(spacing: float) -> Floats:
     """{0, spacing, 2 spacing, ..., 1}."""
     if not 0.0 < spacing <= 1.0:
-        raise InvalidArgument(f"spacing={spacing!r}: a cover needs a spacing above 0 and at most 1.")
+        raise InvalidArgument(
+            f"spacing={spacing!r}: a cover needs a spacing above 0 and at most 1.", argument="spacing"
+        )
     return np.unique(np.append(np.arange(0.0, 1.0, spacing), 1.0))
 
 
@@ -55,7 +57,7 @@ def angular_cover(m: int, radius: float) -> Floats:
     printed linear cover has O(m/radius).
     """
     if not 0.0 < radius <= 1.0:
-        raise InvalidArgument(f"radius={radius!r}: a cover needs a radius above 0 and at most 1.")
+        raise InvalidArgument(f"radius={radius!r}: a cover needs a radius above 0 and at most 1.", argument="radius")
     small = min(1.0 / m, 0.5)
     line = np.arange(0.0, small, 2.0 * radius / m)
     start, end = math.asin(math.sqrt(small)), math.pi / 4
@@ -96,9 +98,9 @@ def binom(
     Guarantee: that of `phs`. Reference: Theorem 6; Theorem 13 with users who have different numbers of rows.
     """
     if not 0.0 < alpha <= 1.0:
-        raise InvalidArgument(f"alpha={alpha!r}: Theorem 6 needs an alpha above 0 and at most 1.")
+        raise InvalidArgument(f"alpha={alpha!r}: Theorem 6 needs an alpha above 0 and at most 1.", argument="alpha")
     if not epsilon > 0.0:
-        raise InvalidArgument(f"epsilon={epsilon!r}: Theorem 6 needs an epsilon above 0.")
+        raise InvalidArgument(f"epsilon={epsilon!r}: Theorem 6 needs an epsilon above 0.", argument="epsilon")
     points = binom_cover(tallies.rows, alpha) if cover is None else cover
     hypotheses = Hypotheses.of(tallies.rows, points, BINOMIAL_CONSTANT * alpha / 10)
     return phs(tallies, hypotheses, spending, users=users, epsilon=epsilon, changed=changed, monotone=monotone)
@@ -159,7 +161,7 @@ def small_binom(
         noisy, event = spending.gaussian("users who have each item", seen, bound=norm, mu=mu, non_negative=True)
         deviation = event.sigma / SMALL_UNIT
     else:
-        raise InvalidArgument("epsilon or mu is needed: how much SmallBinom may spend.")
+        raise InvalidArgument("epsilon or mu is needed: how much SmallBinom may spend.", argument="epsilon")
     share = np.clip(noisy / (SMALL_UNIT * users), 0.0, 1.0)
     cap = min(4.0 / m, 1.0)
     with np.errstate(divide="ignore"):

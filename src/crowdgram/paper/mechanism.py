@@ -43,13 +43,16 @@ class Paper(Mechanism):
 
     def __post_init__(self) -> None:
         if self.constants not in ("paper", "tight"):
-            raise InvalidArgument(f"constants={self.constants!r}: needs to be 'paper' (as published) or 'tight'.")
+            raise InvalidArgument(
+                f"constants={self.constants!r}: needs to be 'paper' (as published) or 'tight'.", argument="constants"
+            )
         alpha: object = self.alpha
         if alpha is not None:
             real = isinstance(alpha, int | float | np.integer | np.floating) and not isinstance(alpha, bool)
             if not real or not 0.0 < alpha <= 1.0:  # type: ignore[operator]
                 raise InvalidArgument(
-                    f"alpha={alpha!r}: the l1 error that is wanted; above 0 and at most 1. Try alpha=0.1."
+                    f"alpha={alpha!r}: the l1 error that is wanted; above 0 and at most 1. Try alpha=0.1.",
+                    argument="alpha",
                 )
 
     def instead(self, _: Guarantee) -> Sequence[Mechanism]:

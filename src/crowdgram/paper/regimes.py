@@ -257,9 +257,9 @@ def _range(
 ) -> tuple[str, ...]:
     """What is out of the range that the theorem needs."""
     if rest.delta <= 0:
-        raise InvalidArgument(f"delta={rest.delta:g}: {theorem} needs 0 < delta < 1. Try delta=1e-6.")
+        raise InvalidArgument(f"delta={rest.delta:g}: {theorem} needs 0 < delta < 1. Try delta=1e-6.", argument="delta")
     if alpha is not None and not 0.0 < alpha <= 1.0:
-        raise InvalidArgument(f"alpha={alpha!r}: {theorem} needs 0 < alpha <= 1. Try alpha=0.1.")
+        raise InvalidArgument(f"alpha={alpha!r}: {theorem} needs 0 < alpha <= 1. Try alpha=0.1.", argument="alpha")
     doubts = []
     if rest.epsilon > 1:
         doubts.append(f"{theorem} needs epsilon <= 1, and epsilon={rest.epsilon:g} is left for it")
@@ -272,7 +272,9 @@ def _range(
 
 def _refuse(doubts: tuple[str, ...], checked: bool) -> None:
     if checked and doubts:
-        raise InvalidArgument(f"{doubts[0]}. Stay in that range, or release with mechanism='paper', which only warns.")
+        raise InvalidArgument(
+            f"{doubts[0]}. Stay in that range, or release with mechanism='paper', which only warns.", argument=None
+        )
 
 
 def _few_users(users: int, m: int, alpha: float, epsilon: float, beta: float) -> tuple[str, ...]:

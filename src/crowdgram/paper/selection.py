@@ -68,11 +68,11 @@ class Hypotheses:
     def of(cls, m: int, cover: Floats, alpha: float) -> Hypotheses:
         """All that PHS needs to know of a cover. `cover` is strictly increasing and within [0, 1]."""
         if m < 1:
-            raise InvalidArgument(f"m={m}: needs to be a whole number of at least 1.")
+            raise InvalidArgument(f"m={m}: needs to be a whole number of at least 1.", argument="m")
         if not 0.0 < alpha < 1.0:
-            raise InvalidArgument(f"alpha={alpha!r}: PHS needs an accuracy above 0 and below 1.")
+            raise InvalidArgument(f"alpha={alpha!r}: PHS needs an accuracy above 0 and below 1.", argument="alpha")
         if len(cover) < 1 or np.any(np.diff(cover) <= 0) or cover[0] < 0 or cover[-1] > 1:
-            raise InvalidArgument("cover needs strictly increasing probabilities within 0 and 1.")
+            raise InvalidArgument("cover needs strictly increasing probabilities within 0 and 1.", argument="cover")
         return cls(m, cover, alpha, _compare(m, cover, alpha, -1), _compare(m, cover, alpha, +1))
 
     def __len__(self) -> int:
@@ -122,7 +122,9 @@ def phs(
     """
     k, adjacency = tallies.items, spending.guarantee.adjacency
     if monotone and adjacency is not Adjacency.ADD_REMOVE:
-        raise InvalidArgument(f"monotone={monotone}: under {adjacency.value} scores move both ways. Leave it out.")
+        raise InvalidArgument(
+            f"monotone={monotone}: under {adjacency.value} scores move both ways. Leave it out.", argument="monotone"
+        )
     check_paid(users, changed, k if monotone else changed_symbols(k, tallies.rows, adjacency))
     at_once = max(1, _AT_ONCE // max(len(hypotheses), tallies.rows + 2))
     chosen, event = spending.choose_each(
@@ -147,9 +149,13 @@ def changed_symbols(k: int, m: int, adjacency: Adjacency) -> int:
 def check_paid(users: int, changed: int, fewest: int) -> None:
     """Refuse to count from no users, or to pay for fewer symbols than a user may change."""
     if users < 1:
-        raise InvalidArgument(f"users={users}: needs to be a whole number of at least 1, public or noisy.")
+        raise InvalidArgument(
+            f"users={users}: needs to be a whole number of at least 1, public or noisy.", argument="users"
+        )
     if changed < fewest:
-        raise InvalidArgument(f"changed={changed}: a user may change {fewest} symbols, and all are to be paid for.")
+        raise InvalidArgument(
+            f"changed={changed}: a user may change {fewest} symbols, and all are to be paid for.", argument="changed"
+        )
 
 
 def scores(tails: Integers, everybody: int, hypotheses: Hypotheses, users: int) -> Integers:

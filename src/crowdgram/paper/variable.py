@@ -75,9 +75,9 @@ def rows_quantile(
     Guarantee: one LaplaceEvent; the histogram moves by 1 in l1 under add-remove and by 2 under replace.
     """
     if not 0.0 < quantile < 1.0:
-        raise InvalidArgument(f"quantile={quantile!r}: needs to be above 0 and below 1.")
+        raise InvalidArgument(f"quantile={quantile!r}: needs to be above 0 and below 1.", argument="quantile")
     if not 0.0 < beta < 1.0:
-        raise InvalidArgument(f"beta={beta!r}: Lemma 10 needs 0 < beta < 1.")
+        raise InvalidArgument(f"beta={beta!r}: Lemma 10 needs 0 < beta < 1.", argument="beta")
     edges = doubling_edges(most_rows)
     tails, eta = _noisy_tails(counts, spending, edges, epsilon)
     v, total = len(edges), float(tails[0])

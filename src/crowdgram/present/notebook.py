@@ -62,7 +62,7 @@ def groups_view(grouped: GroupedRelease) -> str:
 
 
 def _sentences(release: Release | GroupedRelease) -> str:
-    """The sentences about the figures; first of all, that there is too little to say."""
+    """The sentences about the figures; the warning that they are mostly noise comes first."""
     little = too_little(release)
     warned = "" if little is None else f"<p><b>{escape(little[0].upper() + little[1:])}</b></p>"
     said = sentences(release if isinstance(release, Release) else release.joint)

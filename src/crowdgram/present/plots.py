@@ -67,13 +67,13 @@ def plot(
 def plot_groups(grouped: GroupedRelease, n: int, groups: Sequence[Value] | None) -> matplotlib.figure.Figure:
     """The same items in every group, on one scale: a panel for each group."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 1.")
+        raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 1.", argument="n")
     chosen = largest_groups(grouped, _GROUPS_IN_A_PICTURE) if groups is None else list(groups)
     for group in chosen:
         if group not in grouped:
-            raise InvalidArgument(f"groups: {group!r} needs to be one of the release's groups.")
+            raise InvalidArgument(f"groups: {group!r} needs to be one of the release's groups.", argument="groups")
     if not chosen or len(set(chosen)) < len(chosen):
-        raise InvalidArgument(f"groups={groups!r}: needs at least one group, and each once.")
+        raise InvalidArgument(f"groups={groups!r}: needs at least one group, and each once.", argument="groups")
     parts = [grouped[group] for group in chosen]
     items = common_items(parts, n)
     across = min(len(parts), 4 if len(parts) != 3 else 3)

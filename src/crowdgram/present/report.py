@@ -44,7 +44,9 @@ def write_html(release: Release | GroupedRelease, path: str | os.PathLike[str], 
 def page(release: Release | GroupedRelease, title: str | None = None) -> str:
     """The page of a release, or of all groups of one."""
     if title is not None and (not isinstance(title, str) or not title.strip()):
-        raise InvalidArgument(f"title={title!r}: needs to be a text. Leave it out for one that says what is shown.")
+        raise InvalidArgument(
+            f"title={title!r}: needs to be a text. Leave it out for one that says what is shown.", argument="title"
+        )
     if isinstance(release, Release):
         joint, said, body = release, _heading(release, release.item_columns), _release(release)
     else:
@@ -174,7 +176,7 @@ def _distances(parts: Mapping[Value, Release]) -> str:
     )
     return (
         "<h3>How far groups are from each other</h3><p>The l1 distance: the sum over all items of the difference, from "
-        f"0 to 2, with the noise taken off and its {first.confidence:.0%} interval. Bold: the interval is above 0; "
+        f"0 to 2, corrected for noise, with its {first.confidence:.0%} interval. Bold: the interval is above 0; "
         "unknown: it could be anything.</p>"
         + wide(
             f'<table class="distances"><thead><tr><th></th>{_group_heads(groups[:-1])}</tr></thead>'
@@ -201,7 +203,7 @@ def _part(release: Release, kind: str) -> str:
 
 
 def _warning(release: Release | GroupedRelease) -> str:
-    """That there is too little to say, if that is so."""
+    """The warning that the release is mostly noise, if it is."""
     said = too_little(release)
     return "" if said is None else f'<p class="little">{escape(said[0].upper() + said[1:])}</p>'
 

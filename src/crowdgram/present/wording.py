@@ -1,4 +1,4 @@
-"""What a release says of itself in plain words: on the terminal, on a page, in a notebook, in a warning.
+"""The sentences about a release: on the terminal, on a page, in a notebook, in a warning.
 
 Everything here comes from the release, so from public and noisy values only.
 """
@@ -32,7 +32,7 @@ _NAMED = 5
 
 
 def sentences(release: Release) -> list[str]:
-    """All that is to be said of a release's figures, but whether there is too little of it."""
+    """All sentences about the figures of a release, except the warning that it is mostly noise."""
     said = [coverage(release), predicted(release), rows_above(release), about_items(release)]
     return [one for one in said if one is not None]
 
@@ -43,20 +43,30 @@ def question(release: Release) -> str:
 
 
 def coverage(release: Release) -> str:
-    """What an interval covers."""
-    return (
-        f"A {release.confidence:.0%} interval covers the table's own answer, what SQL would have given without privacy."
-    )
+    """What an interval covers; docs/how-to/read-a-release.md explains it."""
+    interval = f"A {release.confidence:.0%} interval covers"
+    if release.mechanism == "paper":
+        return (
+            f"{interval} the answer for users who are alike. If they are not, no interval says by how much it is off."
+        )
+    if release.mechanism == "sample-one":
+        return f"{interval} the answer from the sampled rows, one of each user: the figure without noise."
+    if _bound_is_given(release):
+        return (
+            f"{interval} the table's answer with the given bound: the figure computed from the same rows without "
+            "privacy, with users above the bound scaled down to it."
+        )
+    return f"{interval} the table's own answer: the figure computed from the same rows without privacy."
 
 
 def predicted(release: Release) -> str:
-    """How far off all of it is likely to be."""
+    """The predicted error of the whole release."""
     number = len(release)
     return f"Predicted l1 error of {_all(number)}: {release.predicted_l1_error:.2g}, of at most 2."
 
 
 def rows_above(release: Release) -> str | None:
-    """How many rows the bound on one user's rows leaves out, and what cannot be known of it; None without a bound."""
+    """How many rows the contribution bound leaves out, and what cannot be known about that; None without a bound."""
     bound = release.parameters.get("max_rows_per_user")
     if release.weight != "rows" or bound is None:
         return None
@@ -78,36 +88,37 @@ def about_items(release: Release) -> str | None:
         share = release.parameters.get("discovery_share")
         part = f"{share:.3g} of" if isinstance(share, float) else "part of"
         listed = f"{len(release) - sum(map(is_unlisted, release.items)):,} listed"
-        said.append(f"The items ({listed}) were found in the table itself, and {part} the budget bought that.")
+        said.append(f"The items ({listed}) were found in the table, for {part} the budget.")
     if said and len(release) == 1 and release.other is not None:
-        said.append("None was found that enough users have.")
+        said.append("No item was found: none has enough users.")
     missed = release.missed
     if others:
         said.append(f"The item '{others[-1]}' stands for all items that are not listed.")
     if others and missed is not None:
         interval = f"{missed.confidence:.0%} interval {missed.lower:.4f} to {missed.upper:.4f}"
-        said.append(f"Share of all that is missed in this way: {missed.value:.4f} ({interval}).")
+        said.append(f"Its share, which the list misses, is {missed.value:.4f} ({interval}).")
     if said and not others:
         said.append("Items that are not listed are left out.")
     return " ".join(said) or None
 
 
 def too_little(release: Release | GroupedRelease) -> str | None:
-    """That there is nothing but noise in a release, or in groups of it; None if there is more."""
+    """The warning that a release, or some of its groups, is mostly noise; None if it is not."""
     whole = release.joint if isinstance(release, GroupedRelease) else release
     if whole.too_little:
         return (
-            f"too little to say: predicted l1 error {whole.predicted_l1_error:.2f}, of at most 2. What is shown is "
-            "mostly noise. More users, a larger epsilon, or fewer items would help."
+            f"the release is mostly noise: its predicted l1 error is {whole.predicted_l1_error:.2f}, of at most 2. "
+            "More users, a larger epsilon, or fewer items would help."
         )
     if not isinstance(release, GroupedRelease) or not release.too_little:
         return None
     lost = release.too_little
     named = ", ".join(repr(str(one)) for one in lost[:_NAMED])
     more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+    verb = "is" if len(lost) == 1 else "are"
     return (
-        f"too little to say of {len(lost)} of {len(release)} groups, whose predicted l1 error is above a half: {named}"
-        f"{more}. What is shown of them is mostly noise."
+        f"{len(lost)} of {len(release)} groups {verb} mostly noise, with a predicted l1 error above one half: "
+        f"{named}{more}."
     )
 
 
@@ -122,10 +133,16 @@ def shorten(text: str, longest: int = 40) -> str:
 
 
 def warn_of_too_little(made: Release | GroupedRelease) -> None:
-    """Warn of a release with too little to say, when it is made, paid for and stored."""
+    """Warn if a release is mostly noise, after it is made, paid for and stored."""
     said = too_little(made)
     if said is not None:
         warnings.warn(said, AccuracyWarning, stacklevel=3)
+
+
+def _bound_is_given(release: Release) -> bool:
+    """Whether the contribution bound is the caller's. One that is found costs a pilot query for users by rows."""
+    found = release.rows_above_bound is not None or any(e.purpose.startswith("users by rows") for e in release.events)
+    return release.weight == "rows" and "max_rows_per_user" in release.parameters and not found
 
 
 def _all(number: int) -> str:

@@ -76,7 +76,7 @@ def epsilon_spent(events: Iterable[Event], delta: float) -> float:
     Guarantee: as for `delta_spent`, through which the value is re-checked before it is returned; rounded up.
     """
     if not 0.0 <= delta < 1.0:
-        raise InvalidArgument(f"delta={delta!r}: needs to be at least 0 and below 1.")
+        raise InvalidArgument(f"delta={delta!r}: needs to be at least 0 and below 1.", argument="delta")
     spent = _Spent.of(events)
     if spent.gaussian:
         # Somewhere below this the curve is under any useful delta; if not there, nowhere.
@@ -133,7 +133,9 @@ def gaussian_sigma(sensitivity: float, mu: float) -> float:
     sensitivity, mu = float(sensitivity), float(mu)
     estimate = math.hypot(sensitivity / mu, TAU)
     if not math.isfinite(estimate):
-        raise InvalidArgument(f"mu={mu!r}: no finite sigma serves sensitivity {sensitivity!r}. Raise epsilon.")
+        raise InvalidArgument(
+            f"mu={mu!r}: no finite sigma serves sensitivity {sensitivity!r}. Raise epsilon.", argument="mu"
+        )
     return _smallest_double(estimate, lambda sigma: sigma > TAU and _keeps_mu(sensitivity, sigma, mu))
 
 
@@ -144,12 +146,15 @@ def laplace_scale(sensitivity: int, epsilon: float) -> float:
     Reference: docs/proofs/laplace.md, Lemma 1.
     """
     if isinstance(sensitivity, bool) or not hasattr(sensitivity, "__index__") or sensitivity < 1:
-        raise InvalidArgument(f"sensitivity={sensitivity!r}: needs to be a whole number, at least 1.")
+        raise InvalidArgument(
+            f"sensitivity={sensitivity!r}: needs to be a whole number, at least 1.", argument="sensitivity"
+        )
     _check_positive("epsilon", epsilon)
     scale = float_up(Fraction(sensitivity.__index__()) / Fraction(float(epsilon)))
     if not math.isfinite(scale):
         raise InvalidArgument(
-            f"epsilon={epsilon!r}: no finite scale serves sensitivity {sensitivity!r}. Raise epsilon."
+            f"epsilon={epsilon!r}: no finite scale serves sensitivity {sensitivity!r}. Raise epsilon.",
+            argument="epsilon",
         )
     return scale
 
@@ -165,7 +170,7 @@ def remaining_mu(guarantee: Guarantee, events: Iterable[Event], dimension: int) 
     before it is returned. The part held back leaves room to round the shares of each event.
     """
     if isinstance(dimension, bool) or not hasattr(dimension, "__index__") or dimension < 1:
-        raise InvalidArgument(f"dimension={dimension!r}: needs to be a whole number, at least 1.")
+        raise InvalidArgument(f"dimension={dimension!r}: needs to be a whole number, at least 1.", argument="dimension")
     spent = _Spent.of(events)
 
     def keeps(mu: float) -> bool:
@@ -194,7 +199,7 @@ def selection_epsilon(guarantee: Guarantee, events: Iterable[Event], changed: in
     Guarantee: the value is re-checked through `delta_spent` before it is returned.
     """
     if isinstance(changed, bool) or not hasattr(changed, "__index__") or changed < 1:
-        raise InvalidArgument(f"changed={changed!r}: needs to be a whole number, at least 1.")
+        raise InvalidArgument(f"changed={changed!r}: needs to be a whole number, at least 1.", argument="changed")
     past = tuple(events)
 
     def keeps(epsilon: float) -> bool:
@@ -239,7 +244,8 @@ def remaining_epsilon(guarantee: Guarantee, events: Iterable[Event], delta: floa
         if not delta > 0.0:
             raise InvalidArgument(
                 "events: Gaussian noise is among them, which has no epsilon to subtract without a delta. Use "
-                "remaining_mu for what it leaves."
+                "remaining_mu for what it leaves.",
+                argument="events",
             )
         noise = spent.gaussian_only()
         room = delta * (1.0 - ROOM_FOR_ROUNDING)
@@ -268,7 +274,7 @@ class _Spent:
         pures = [event for event in events if isinstance(event, PureEvent)]
         thresholds = [event for event in events if isinstance(event, ThresholdEvent)]
         if len(gaussians) + len(pures) + len(thresholds) != len(events):
-            raise InvalidArgument("events: need to be events of crowdgram.privacy.")
+            raise InvalidArgument("events: need to be events of crowdgram.privacy.", argument="events")
         mus = [gaussian_event_mu(event) for event in gaussians]
         squared = sum((Fraction(mu) ** 2 for mu in mus), Fraction(0)) if all(map(math.isfinite, mus)) else None
         return cls(
@@ -358,9 +364,9 @@ def _least(holds: Callable[[float], bool], high: float) -> float:
 
 def _check_epsilon(epsilon: float) -> None:
     if not (epsilon >= 0.0 and math.isfinite(epsilon)):
-        raise InvalidArgument(f"epsilon={epsilon!r}: needs to be a finite number, at least 0.")
+        raise InvalidArgument(f"epsilon={epsilon!r}: needs to be a finite number, at least 0.", argument="epsilon")
 
 
 def _check_positive(name: str, value: float) -> None:
     if isinstance(value, bool) or not (value > 0.0 and math.isfinite(value)):
-        raise InvalidArgument(f"{name}={value!r}: needs to be a finite number above 0.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a finite number above 0.", argument=name)

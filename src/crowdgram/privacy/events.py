@@ -154,7 +154,7 @@ class ThresholdEvent:
         _check_purpose(self.purpose)
         delta = _positive("delta", self.delta)
         if delta >= 1.0:
-            raise InvalidArgument(f"delta={self.delta!r}: needs to be below 1.")
+            raise InvalidArgument(f"delta={self.delta!r}: needs to be below 1.", argument="delta")
         object.__setattr__(self, "delta", delta)
 
 
@@ -177,7 +177,9 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     for kind, cls in _EVENT_TYPES.items():
         if type(event) is cls:
             return {"kind": kind, **asdict(event)}
-    raise InvalidArgument(f"event is a {type(event).__name__}: needs to be one of {sorted(_EVENT_TYPES)}.")
+    raise InvalidArgument(
+        f"event is a {type(event).__name__}: needs to be one of {sorted(_EVENT_TYPES)}.", argument="event"
+    )
 
 
 def event_from_dict(values: Mapping[str, Any]) -> Event:
@@ -185,12 +187,13 @@ def event_from_dict(values: Mapping[str, Any]) -> Event:
     kind = values.get("kind")
     cls = _EVENT_TYPES.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        raise InvalidArgument(f"kind={kind!r}: needs to be one of {sorted(_EVENT_TYPES)}.")
+        raise InvalidArgument(f"kind={kind!r}: needs to be one of {sorted(_EVENT_TYPES)}.", argument="kind")
     needed = {field.name for field in fields(cls)}
     given = set(values) - {"kind"}
     if given != needed:
         raise InvalidArgument(
-            f"kind={kind!r}: needs the keys {sorted(needed)}, not {sorted(given)}. Pass what event_to_dict() returned."
+            f"kind={kind!r}: needs the keys {sorted(needed)}, not {sorted(given)}. Pass what event_to_dict() returned.",
+            argument="kind",
         )
     return cls(**{name: values[name] for name in needed})
 
@@ -238,14 +241,17 @@ def to_dp_event(events: Iterable[Event], *, without_thresholds: bool = False) ->
                 if not without_thresholds:
                     raise InvalidArgument(
                         f"a threshold with delta={event.delta:g} is among the events, and dp_accounting has no event "
-                        "for it. Use without_thresholds=True, and add this delta to that of the accountant."
+                        "for it. Use without_thresholds=True, and add this delta to that of the accountant.",
+                        argument="without_thresholds",
                     )
     return dp_accounting.ComposedDpEvent(translated)
 
 
 def _check_purpose(purpose: object) -> None:
     if not isinstance(purpose, str) or not purpose:
-        raise InvalidArgument(f"purpose={purpose!r}: needs to say in a word or two what the noise is for.")
+        raise InvalidArgument(
+            f"purpose={purpose!r}: needs to say in a word or two what the noise is for.", argument="purpose"
+        )
 
 
 def _positive(name: str, value: Any) -> float:
@@ -255,17 +261,17 @@ def _positive(name: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number > 0.0):
-        raise InvalidArgument(f"{name}={value!r}: needs to be a finite number above 0.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a finite number above 0.", argument=name)
     # An integer beyond 2^53 may fall between two doubles: a sensitivity is rounded up, nothing else is
     # rounded.
     if number != value and name != "sensitivity":
-        raise InvalidArgument(f"{name}={value!r}: needs to be a number that a double can hold exactly.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a number that a double can hold exactly.", argument=name)
     return math.nextafter(number, math.inf) if number < value else number
 
 
 def _positive_integer(name: str, value: Any) -> int:
     is_bool = isinstance(value, bool) or type(value).__name__ == "bool"
     if is_bool or not hasattr(value, "__index__") or value.__index__() < 1:
-        raise InvalidArgument(f"{name}={value!r}: needs to be a whole number, at least 1.")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a whole number, at least 1.", argument=name)
     number: int = value.__index__()
     return number

@@ -72,7 +72,9 @@ class Cost:
             value = getattr(self, field.name)
             good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
             if not good or value < 0 or (field.name == "dimension" and not isinstance(value, int)):
-                raise InvalidArgument(f"{field.name}={value!r}: needs to be a finite number of at least 0.")
+                raise InvalidArgument(
+                    f"{field.name}={value!r}: needs to be a finite number of at least 0.", argument=field.name
+                )
 
     def within(self, other: Cost) -> bool:
         """Whether it is at most `other` in every currency."""
@@ -86,7 +88,7 @@ class Cost:
     def from_dict(cls, values: dict[str, Any]) -> Cost:
         """The cost that `to_dict` wrote."""
         if set(values) != {field.name for field in fields(cls)}:
-            raise InvalidArgument(f"values have the keys {sorted(values)}: need those of a cost.")
+            raise InvalidArgument(f"values have the keys {sorted(values)}: need those of a cost.", argument="values")
         return cls(**values)
 
 
@@ -104,7 +106,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.ways:
-            raise InvalidArgument("a plan needs at least one way.")
+            raise InvalidArgument("a plan needs at least one way.", argument="ways")
 
     @property
     def most(self) -> Cost:
@@ -143,7 +145,7 @@ def cost_of(events: Iterable[Event], guarantee: Guarantee, looks: Collection[str
         elif isinstance(event, ThresholdEvent):
             outright += Fraction(event.delta)
         else:
-            raise InvalidArgument(f"{type(event).__name__} has no cost of its own: use opaque_cost.")
+            raise InvalidArgument(f"{type(event).__name__} has no cost of its own: use opaque_cost.", argument="event")
     return Cost(
         guarantee.epsilon,
         guarantee.delta,
@@ -268,7 +270,7 @@ class Filter:
         return purely or summed or any(box.holds(spent) for box in self.boxes)
 
     def as_epsilon(self, composition: str, spent: Total) -> float:
-        """For people: about the epsilon of a budget, of the same delta and make, that the totals would just fill.
+        """For readers: about the epsilon of a budget, of the same delta and make, that the totals would just fill.
 
         At most the budget's own. Not a promise: what is promised is the budget's epsilon.
         """
@@ -301,7 +303,7 @@ class Filter:
         boxes = tuple(Box(float(one["epsilon"]), float(one["mu"])) for one in values["boxes"])
         made = cls(float(values["epsilon"]), float(values["delta"]), boxes)
         if not made.is_sound():
-            raise InvalidArgument("the boxes of a filter promise more than its delta.")
+            raise InvalidArgument("the boxes of a filter promise more than its delta.", argument=None)
         return made
 
 

@@ -41,9 +41,9 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     by delta(epsilon) <= delta(0) <= mu/sqrt(2 pi).
     """
     if not (epsilon >= 0.0 and math.isfinite(epsilon)):
-        raise InvalidArgument(f"epsilon={epsilon!r}: needs to be a finite number, at least 0.")
+        raise InvalidArgument(f"epsilon={epsilon!r}: needs to be a finite number, at least 0.", argument="epsilon")
     if not mu >= 0.0:
-        raise InvalidArgument(f"mu={mu!r}: needs to be a number, at least 0.")
+        raise InvalidArgument(f"mu={mu!r}: needs to be a number, at least 0.", argument="mu")
     return float(gaussian_deltas(mu, np.array([float(epsilon)]))[0])
 
 
@@ -132,4 +132,4 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 def _check_delta(delta: float) -> None:
     if not 0.0 <= delta < 1.0:
-        raise InvalidArgument(f"delta={delta!r}: needs to be at least 0 and below 1.")
+        raise InvalidArgument(f"delta={delta!r}: needs to be at least 0 and below 1.", argument="delta")

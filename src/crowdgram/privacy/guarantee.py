@@ -33,7 +33,7 @@ class Adjacency(StrEnum):
         except ValueError:
             choices = " or ".join(f"'{choice.value}'" for choice in cls)
             raise InvalidArgument(
-                f"adjacency={value!r}: needs to be {choices}. 'add-remove' is the usual choice."
+                f"adjacency={value!r}: needs to be {choices}. 'add-remove' is the usual choice.", argument="adjacency"
             ) from None
 
 
@@ -56,29 +56,33 @@ class Guarantee:
         epsilon = _number("epsilon", self.epsilon, "Try epsilon=1.")
         if not 0.0 < epsilon <= MAX_EPSILON:
             raise InvalidArgument(
-                f"epsilon={self.epsilon!r}: needs to be above 0 and at most {MAX_EPSILON:g}, beyond which "
-                "there is no privacy to speak of. Try epsilon=1."
+                f"epsilon={self.epsilon!r}: needs to be above 0 and at most {MAX_EPSILON:g}, as a "
+                "larger one gives no meaningful privacy. Try epsilon=1.",
+                argument="epsilon",
             )
         delta = _number("delta", self.delta, "Try delta=1e-6.")
         if not 0.0 <= delta < 1.0:
             raise InvalidArgument(
                 f"delta={self.delta!r}: needs to be at least 0 and below 1. Try delta=1e-6, and keep it "
-                "far below one over the number of users."
+                "far below one over the number of users.",
+                argument="delta",
             )
         if not isinstance(self.unit, str) or not self.unit.strip():
-            raise InvalidArgument(f"unit={self.unit!r}: needs to be a word such as 'user'. Leave it out for 'user'.")
+            raise InvalidArgument(
+                f"unit={self.unit!r}: needs to be a word such as 'user'. Leave it out for 'user'.", argument="unit"
+            )
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))
 
     def sentence(self) -> str:
-        """The promise in one plain sentence."""
+        """The guarantee in one sentence."""
         if self.adjacency is Adjacency.ADD_REMOVE:
             change = f"Adding or removing all rows of any one {self.unit}"
         else:
             change = f"Replacing all rows of any one {self.unit} by any others"
         factor = f"e^{self.epsilon:g} = {_plain(math.exp(self.epsilon))}"
-        chance = f", but for a chance of {self.delta:g}" if self.delta else ""
+        chance = f", except for a chance of {self.delta:g}" if self.delta else ""
         return f"{change} changes the probability of any outcome by at most a factor of {factor}{chance}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,27 +102,28 @@ class Guarantee:
         if unknown or "epsilon" not in values:
             raise InvalidArgument(
                 f"a guarantee has the keys {sorted(known)}, of which 'epsilon' is needed; "
-                f"got {sorted(values)}. Pass what Guarantee.to_dict() returned."
+                f"got {sorted(values)}. Pass what Guarantee.to_dict() returned.",
+                argument=None,
             )
         return cls(**values)
 
 
 def _number(name: str, value: object, next_step: str) -> float:
-    """A finite number as a float; numpy's scalars are welcome, bool and text are not."""
+    """A finite number as a float. Scalars of numpy are accepted; bool and text are not."""
     is_bool = isinstance(value, bool) or type(value).__name__ == "bool"  # numpy.bool as well
     if is_bool or not hasattr(value, "__float__"):
-        raise InvalidArgument(f"{name}={value!r}: needs to be a number. {next_step}")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a number. {next_step}", argument=name)
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(f"{name}={value!r}: needs to be a number. {next_step}") from None
+        raise InvalidArgument(f"{name}={value!r}: needs to be a number. {next_step}", argument=name) from None
     if not math.isfinite(number):
-        raise InvalidArgument(f"{name}={value!r}: needs to be a finite number. {next_step}")
+        raise InvalidArgument(f"{name}={value!r}: needs to be a finite number. {next_step}", argument=name)
     return number
 
 
 def _plain(factor: float) -> str:
-    """A factor for people: 2.72, 1.05, 22026, 2.69e+43."""
+    """A factor in a readable form: 2.72, 1.05, 22026, 2.69e+43."""
     if factor < 100.0:
         return f"{factor:.3g}" if factor >= 1.1 else f"{factor:.5g}"
     return f"{factor:.0f}" if factor < 1e6 else f"{factor:.3g}"

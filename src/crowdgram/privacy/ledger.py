@@ -35,7 +35,7 @@ LONGEST_LABEL = 500
 class Entry:
     """One charge. All of it public.
 
-    number: counted from 1. at: when it was charged (UTC). finished: whether the release came to its end; one that did
+    number: counted from 1. at: when it was charged (UTC). finished: whether the release was finished; one that was
     not stays charged in full. composition: "tight" or "plain", the same for all entries of a ledger.
     """
 
@@ -112,7 +112,7 @@ class Ledger:
         return _composition(self.history())
 
     def spent(self) -> float:
-        """For people: about the epsilon that a ledger of this delta would need for all that was charged so far."""
+        """For readers: about the epsilon that a ledger of this delta would need for all that was charged so far."""
         entries = self.history()
         if not entries:
             return 0.0
@@ -134,11 +134,12 @@ class Ledger:
             raise InvalidArgument(
                 f"adjacency={guarantee.adjacency.value!r}: the ledger {str(self.path)!r} is for "
                 f"{self.budget.adjacency.value!r}, and guarantees of different adjacency do not add. "
-                f"Give adjacency={self.budget.adjacency.value!r}, or another ledger."
+                f"Give adjacency={self.budget.adjacency.value!r}, or another ledger.",
+                argument="adjacency",
             )
 
     def check(self) -> None:
-        """Read the whole file, documents included; LedgerFailure if anything is amiss."""
+        """Read the whole file, documents included; LedgerFailure if anything is wrong."""
         with reading(self.path) as connection:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":
@@ -156,7 +157,7 @@ class Ledger:
         """
         self.check_adjacency(guarantee)
         if any((way.epsilon, way.delta) != (guarantee.epsilon, guarantee.delta) for way in plan.ways):
-            raise InvalidArgument("plan: needs to be for the guarantee of the release.")
+            raise InvalidArgument("plan: needs to be for the guarantee of the release.", argument="plan")
         self._check_room(room)
         with self._writing() as connection:
             entries = _entries(connection, self.path)
@@ -212,12 +213,18 @@ class Ledger:
             if number is None and finished:
                 number = finished[-1]
             if number is None:
-                raise InvalidArgument(f"number=None: the ledger {str(self.path)!r} has no finished release to recover.")
+                raise InvalidArgument(
+                    f"number=None: the ledger {str(self.path)!r} has no finished release to recover.", argument="number"
+                )
             if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(entries):
-                raise InvalidArgument(f"number={number!r}: this release is not in this ledger. Look at its history.")
+                raise InvalidArgument(
+                    f"number={number!r}: needs to be a release of this ledger. Look at its history.", argument="number"
+                )
             if number not in finished:
-                why = "did not come to its end, so that nothing was shown"
-                raise InvalidArgument(f"number={number!r}: this release {why}. Look at the ledger's history.")
+                why = "was not finished, so nothing was shown"
+                raise InvalidArgument(
+                    f"number={number!r}: this release {why}. Look at the ledger's history.", argument="number"
+                )
             return _document(connection, number, self.path)
 
     def _check_room(self, room: int) -> None:
@@ -246,13 +253,14 @@ def _check_label(label: object) -> None:
     """Refuse what cannot be a label, before the file is opened."""
     if not isinstance(label, str) or len(label) > LONGEST_LABEL or "\x00" in label:
         raise InvalidArgument(
-            f"label={label!r:.80}: needs to be a text of at most {LONGEST_LABEL} characters, such as 'weekly report'."
+            f"label={label!r:.80}: needs to be a text of at most {LONGEST_LABEL} characters, such as 'weekly report'.",
+            argument="label",
         )
     try:
         label.encode()
     except UnicodeEncodeError:
         raise InvalidArgument(
-            f"label={label!r:.80}: needs to be text that can be stored. Remove lone surrogates."
+            f"label={label!r:.80}: needs to be text that can be stored. Remove lone surrogates.", argument="label"
         ) from None
 
 

@@ -164,7 +164,8 @@ def choose_each(scores: Integers, scale: float) -> Integers:
     rows = np.ascontiguousarray(scores, dtype=np.int64)
     if rows.ndim != 2 or rows.shape[1] == 0 or scores.dtype.kind not in "iu":
         raise InvalidArgument(
-            "scores: need to be whole numbers with a row for each choice and a column for each candidate."
+            "scores: need to be whole numbers with a row for each choice and a column for each candidate.",
+            argument="scores",
         )
     if rows.shape[1] == 1:
         return np.zeros(len(rows), dtype=np.int64)
@@ -248,7 +249,7 @@ def _choice_measurement(scale: float) -> Any:
 def _checked_scale(name: str, scale: Any) -> float:
     is_number = isinstance(scale, int | float | np.integer | np.floating) and not isinstance(scale, bool)
     if not is_number or not math.isfinite(scale) or not 1.0 <= scale <= MAX_SCALE or float(scale) != scale:
-        raise InvalidArgument(f"{name}={scale!r}: needs to be a number from 1 to 2^56.")
+        raise InvalidArgument(f"{name}={scale!r}: needs to be a number from 1 to 2^56.", argument=name)
     return float(scale)
 
 
@@ -256,13 +257,19 @@ def _clamped(values: Any) -> Integers:
     """The values as int64, clamped to +-2^62. A message never quotes them: they are private."""
     array = values if isinstance(values, np.ndarray) else _from_sequence(values)
     if array.ndim != 1:
-        raise InvalidArgument(f"values have {array.ndim} dimensions: need to be a vector. Flatten them first.")
+        raise InvalidArgument(
+            f"values have {array.ndim} dimensions: need to be a vector. Flatten them first.", argument="values"
+        )
     if array.dtype == object:
         if not all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in array):
-            raise InvalidArgument("values hold something other than whole numbers; pass integers only.")
+            raise InvalidArgument(
+                "values hold something other than whole numbers; pass integers only.", argument="values"
+            )
         return np.array([min(max(int(value), -_CLAMP), _CLAMP) for value in array], dtype=np.int64)
     if array.dtype.kind not in "iu":
-        raise InvalidArgument(f"values have dtype {array.dtype}: need to be integers. Scale and round them first.")
+        raise InvalidArgument(
+            f"values have dtype {array.dtype}: need to be integers. Scale and round them first.", argument="values"
+        )
     if array.dtype.kind == "u":
         return np.minimum(array.astype(np.uint64), np.uint64(_CLAMP)).astype(np.int64)
     return np.clip(array.astype(np.int64), -_CLAMP, _CLAMP)

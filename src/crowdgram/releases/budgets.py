@@ -18,13 +18,13 @@ __all__ = ["LedgerLike", "charge_ledger", "largest_epsilon", "open_ledger", "rec
 LedgerLike = Ledger | str | os.PathLike[str]
 
 LEAST_EPSILON = 1e-3
-"""Below, no release is made."""
+"""The smallest epsilon of a release."""
 
 BYTES_FOR_ITEM = 600
-"""Room that a stored release takes for an item at most, with its journal; names of items come on top."""
+"""Bytes on disk that a stored release takes for an item at most, with its journal; names of items come on top."""
 
 FOUND_ITEMS = 2**16
-"""As many items get room where nobody knows how many will be found."""
+"""Items that room is reserved for if they are to be found, so that their number is unknown."""
 
 
 def open_ledger(ledger: object, guarantee: Guarantee) -> Ledger | None:
@@ -32,7 +32,7 @@ def open_ledger(ledger: object, guarantee: Guarantee) -> Ledger | None:
     if ledger is None:
         return None
     if not isinstance(ledger, Ledger | str | os.PathLike):
-        raise InvalidArgument(f"ledger={ledger!r}: needs to be the path of a ledger, or a Ledger.")
+        raise InvalidArgument(f"ledger={ledger!r}: needs to be the path of a ledger, or a Ledger.", argument="ledger")
     found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     found.check_adjacency(guarantee)
     return found
@@ -48,7 +48,7 @@ def charge_ledger(
 ) -> int:
     """Charge a release before it reads a row; its number. A refusal says what is left and what would fit.
 
-    items: how many there are; None where they are found, for `share` of the budget.
+    items: how many there are; None if they are found, for `share` of the budget.
     """
     plan = mechanism.plan(guarantee, request, items, share)
     try:
@@ -85,7 +85,7 @@ def would_fit(
     items: int | None,
     share: float | None = None,
 ) -> tuple[str, float]:
-    """What could be asked for instead, in one plain sentence; and the largest epsilon of the same mechanism, or 0."""
+    """One sentence about what would fit instead; and the largest epsilon of the same mechanism, or 0."""
     listed = items is not None
     others = [(one, one.promised(guarantee) if listed else guarantee) for one in mechanism.instead(guarantee)]
     tried = [
@@ -126,6 +126,6 @@ def largest_epsilon(
 
 
 def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedRelease:
-    """A finished release from its ledger: the last, or the one of this number. It costs nothing: it was paid for."""
+    """A finished release from its ledger: the last, or the one of this number. It costs no budget."""
     found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     return parse(found.document(number), str(found.path))

@@ -26,7 +26,7 @@ DISCOVER = "discover"
 
 @dataclass(frozen=True)
 class Lists:
-    """The public lists of a release. items: of the item columns; groups: of the first column, where the release is by
+    """The public lists of a release. items: of the item columns; groups: of the first column, if the release is by
     group. None is a list that must be found.
     """
 
@@ -43,17 +43,19 @@ def missing_lists(domain: object, groups: object, *, grouped: bool) -> list[str]
 def read_lists(rows: Rows, domain: object, groups: object, *, grouped: bool) -> Lists:
     """Read the public lists in the types of the item columns. No row is read."""
     from ..tables import read_domain, read_joint_domain
+    from ..tables.roles import GROUPS
 
     names, types = rows.names, rows.item_types
     first = None
     if grouped:
-        first = None if _missing(groups) else read_domain(groups, types[0], item=names[0], role="groups")
+        first = None if _missing(groups) else read_domain(groups, types[0], item=names[0], role=GROUPS)
         names, types = names[1:], types[1:]
     if _missing(domain):
         return Lists(None, first, grouped)
     if isinstance(domain, Mapping) and any(_missing(part) for part in domain.values()):
         raise InvalidArgument(
-            "domain: the items of one column cannot be found by themselves. Give a list for each column, or no domain."
+            "domain: the items of one column cannot be found by themselves. Give a list for each column, or no domain.",
+            argument="domain",
         )
     if len(names) == 1:
         return Lists(read_domain(domain, types[0], item=names[0]), first, grouped)
@@ -102,7 +104,7 @@ def found_domain(rows: Rows, lists: Lists, found: Sequence[Any]) -> Domain:
 
 
 def named_items(domain: Domain, name: str) -> tuple[Item, ...]:
-    """The items of a domain, with an `Other` called `name` where one is not listed."""
+    """The items of a domain, with an `Other` called `name` for those that are not listed."""
     items: tuple[Item, ...] = domain.items
     if not domain.other and not domain.groups:
         return items

@@ -1,4 +1,4 @@
-"""The whole way, from a table to a release."""
+"""The pipeline, from a table to a release."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["release", "run"]
 
 MIN_EPSILON = 1e-3
 MIN_MU = 1e-5
-"""Below, all is noise, and some of it would not fit 64-bit integers."""
+"""Below these, the result would be all noise, and some of the noise would not fit 64-bit integers."""
 
 Progress = Callable[[Stage], None]
 
@@ -109,7 +109,7 @@ def release(
     by, groups: one distribution for each group: a column (or a name with an expression), and the public list of its
         values, or "discover", the default. All groups together have the one guarantee; the result is a
         `GroupedRelease`. If groups or items are discovered, pairs of both are; each group has its own "other".
-    other: the name of the item for all rows outside the domain ("other" where items are discovered). With public lists
+    other: the name of the item for all rows outside the domain ("other" if items are discovered). With public lists
         there is such an item only if it is named; rows outside are dropped otherwise. Rows outside a public list of
         groups are always dropped.
     adjacency: "add-remove" hides whether a user is in the table at all; "replace" hides what a user's rows are.
@@ -119,8 +119,8 @@ def release(
         `Adaptive(rounds=3)`, `Paper(constants="tight", alpha=0.1)`. If noise is most of the result there is an
         `AccuracyWarning` (`Release.too_little`), and with "paper" if its bound on the error does not apply; both depend
         on public and noisy values only.
-    max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. Found
-        privately, for a small part of the budget, where it is not given.
+    max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. By default
+        it is found privately, for a small part of the budget.
     ledger: the budget of the data set, as a path or a Ledger: the release is charged to it before a row is read,
         refused if it would overspend, and stored in it before it is returned. `Ledger.open(path, label="weekly")` names
         the release in the ledger's history.
@@ -163,7 +163,8 @@ def run(
         guarantee = mechanism.promised(query.guarantee)
     if progress is not None and not callable(progress):
         raise InvalidArgument(
-            f"progress={progress!r}: needs to be a function that takes a stage, or None. Try progress=print."
+            f"progress={progress!r}: needs to be a function that takes a stage, or None. Try progress=print.",
+            argument="progress",
         )
     check_sampler()
     report = progress or (lambda _: None)
@@ -249,7 +250,8 @@ def _plan(query: Query) -> tuple[Discovering, DiscoveryPlan]:
     if plan.mu < MIN_MU or not enough:
         raise InvalidArgument(
             f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: Discover(share={plan.share:g}) leaves nothing "
-            f"for mechanism={mechanism.name!r}. Give a larger epsilon or delta, another share, or a public domain."
+            f"for mechanism={mechanism.name!r}. Give a larger epsilon or delta, another share, or a public domain.",
+            argument="epsilon",
         )
     return follows, plan
 
@@ -262,14 +264,16 @@ def _check_affordable(guarantee: Guarantee, mechanism: Mechanism | None) -> None
     given = f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}"
     if guarantee.epsilon < MIN_EPSILON:
         raise InvalidArgument(
-            f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1."
+            f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1.",
+            argument="epsilon",
         )
     if mechanism is not None and mechanism.promised(guarantee).delta > 0.0:
-        reserves = pilot_reserves(guarantee, items=1, rows=True)  # what few items set aside is the most
+        reserves = pilot_reserves(guarantee, items=1, rows=True)  # fewer items reserve more, and 1 item the most
         if Spending(guarantee).open().looks(reserves).remaining_mu(1) < MIN_MU:
             raise InvalidArgument(
                 f"{given}: leaves nothing for mechanism={mechanism.name!r}. Give a larger epsilon, a larger delta, "
-                "such as 1e-6, or use mechanism='laplace'."
+                "such as 1e-6, or use mechanism='laplace'.",
+                argument="epsilon",
             )
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a table: public values, checked before anything is opened."""
+"""The query: the public arguments of a release, checked before anything is opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .items import missing_lists
 __all__ = ["Column", "Columns", "Query"]
 
 LARGE_DELTA, MAX_DELTA = 1e-3, 0.1
-"""From the first on there is a warning; the second, and more, is refused."""
+"""The first and more gives a warning; the second and more is refused."""
 
 Column = str | Mapping[str, object]
 """The name of a column, or a name for an expression."""
@@ -43,17 +43,21 @@ class Query:
         _check_delta(self.guarantee.delta)
         if not isinstance(self.weight, str) or self.weight not in ("rows", "users"):
             raise InvalidArgument(
-                f"weight={self.weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user)."
+                f"weight={self.weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user).",
+                argument="weight",
             )
         self.mechanism.check(self.guarantee, self.weight)
         # With weight "users" a row cap is accepted and not needed: every user weighs the same.
         check_whole("max_rows_per_user", self.max_rows_per_user, ROW_LIMIT)
         if self.other is not None and (not isinstance(self.other, str) or not self.other.strip()):
             raise InvalidArgument(
-                f"other={self.other!r}: needs to be a name for the item that stands for all others, or None."
+                f"other={self.other!r}: needs to be a name for the item that stands for all others, or None.",
+                argument="other",
             )
         if not self.grouped and self.groups is not None:
-            raise InvalidArgument(f"groups={self.groups!r}: needs by. Say which column holds the groups.")
+            raise InvalidArgument(
+                f"groups={self.groups!r}: needs by. Say which column holds the groups.", argument="groups"
+            )
         if self.missing:
             self._check_discovery()
 
@@ -76,33 +80,37 @@ class Query:
         if isinstance(self.groups, Discover) and self.groups.share != self.discovery_share:
             raise InvalidArgument(
                 f"groups={self.groups}: needs the share of domain={self.domain}, as groups and items are found "
-                "together. Give it once."
+                "together. Give it once.",
+                argument="groups",
             )
         lists = " and ".join(self.missing)
         if self.guarantee.delta == 0:
             raise InvalidArgument(
                 f"delta=0: without {lists}, the items need to be found in the table, and that needs a small chance "
-                "delta. Give a delta such as 1e-6, or a public list."
+                "delta. Give a delta such as 1e-6, or a public list.",
+                argument="delta",
             )
         if not isinstance(self.mechanism, Discovering):
             raise InvalidArgument(
                 f"mechanism={self.mechanism.name!r}: needs {lists}, as it is for items that are known. Give a list, "
-                "or use mechanism='auto'."
+                "or use mechanism='auto'.",
+                argument="mechanism",
             )
 
 
 def _check_delta(delta: float) -> None:
-    """Refuse a delta that promises nothing, and warn of one that promises little."""
+    """Refuse a delta that makes the guarantee meaningless, and warn if it makes it weak."""
     advice = "Keep it far below one over the number of users, such as 1e-6."
     if delta >= MAX_DELTA:
         raise InvalidArgument(
-            f"delta={delta:g}: needs to be below {MAX_DELTA:g}. It is the chance that nothing is promised: a release "
-            f"that showed all rows of one user in {1 / delta:.2g} would keep it. {advice}"
+            f"delta={delta:g}: needs to be below {MAX_DELTA:g}. With this delta, a release that shows all "
+            f"rows of one user in {1 / delta:.2g} would satisfy the guarantee. {advice}",
+            argument="delta",
         )
     if delta >= LARGE_DELTA:
         warnings.warn(
-            f"delta={delta:g} is large: a release that showed all rows of one user in {1 / delta:.0f} would keep it. "
-            f"{advice}",
+            f"delta={delta:g} is large: a release that shows all rows of one user in {1 / delta:.0f} would satisfy the "
+            f"guarantee. {advice}",
             PrivacyWarning,
             stacklevel=6,  # the caller of `release`, behind `sanitize_errors` and the query that it makes
         )

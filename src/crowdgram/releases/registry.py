@@ -23,7 +23,8 @@ def as_mechanism(given: object) -> Mechanism:
         return MECHANISMS[given]()
     raise InvalidArgument(
         f"mechanism={given!r}: needs to be one of {', '.join(map(repr, MECHANISMS))}, or one with options, such as "
-        "crowdgram.Adaptive(rounds=3)."
+        "crowdgram.Adaptive(rounds=3).",
+        argument="mechanism",
     )
 
 
@@ -35,7 +36,8 @@ def make_mechanism(name: str, **options: object) -> Mechanism:
         if option not in _options(type(mechanism)):
             others = " or ".join(repr(other) for other, kind in MECHANISMS.items() if option in _options(kind))
             raise InvalidArgument(
-                f"{option}={value!r}: has no meaning for mechanism={name!r}. Leave it out, or use {others}."
+                f"{option}={value!r}: has no meaning for mechanism={name!r}. Leave it out, or use {others}.",
+                argument=option,
             )
     return type(mechanism)(**given)
 

@@ -51,7 +51,8 @@ class GroupedRelease(Mapping[Value, Release]):
     def __post_init__(self) -> None:
         if len(self.joint.item_columns) < 2:
             raise InvalidArgument(
-                f"joint={self.joint!r}: needs at least two item columns, of which the first holds the groups."
+                f"joint={self.joint!r}: needs at least two item columns, of which the first holds the groups.",
+                argument="joint",
             )
 
     @property
@@ -90,7 +91,7 @@ class GroupedRelease(Mapping[Value, Release]):
 
     @cached_property
     def too_little(self) -> tuple[Value, ...]:
-        """The groups of which there is too little to say; see `Release.too_little`."""
+        """The groups that are mostly noise; see `Release.too_little`."""
         return tuple(group for group in self if self[group].too_little)
 
     def __getitem__(self, group: Value) -> Release:
@@ -98,7 +99,9 @@ class GroupedRelease(Mapping[Value, Release]):
             shown = ", ".join(repr(one) for one in self.groups[:_SHOWN]) or "none"
             more = f" and {len(self) - _SHOWN} more" if len(self) > _SHOWN else ""
             raise UnknownItem(
-                f"group={group!r}: needs to be one of the release's groups, which are {shown}{more}.", item=group
+                f"group={group!r}: needs to be one of the release's groups, which are {shown}{more}.",
+                argument="group",
+                item=group,
             )
         return self._release_of(group)
 

@@ -80,7 +80,9 @@ def missed_share(release: Release) -> Quantity | None:
 def conditional(release: Release, columns: Sequence[str], given: Mapping[str, Any]) -> Release:
     """The distribution over `columns` among the items whose other columns are as `given`."""
     if not given:
-        raise InvalidArgument("given={}: needs a column and its value, as in conditional('page', country='DE').")
+        raise InvalidArgument(
+            "given={}: needs a column and its value, as in conditional('page', country='DE').", argument="given"
+        )
     fixed = dict(zip(_column_places(release, list(given)), given.values(), strict=True))
     chosen = [
         place
@@ -88,7 +90,9 @@ def conditional(release: Release, columns: Sequence[str], given: Mapping[str, An
         if all(values_of(item)[column] == value for column, value in fixed.items())
     ]
     if not chosen:
-        raise InvalidArgument(f"given={dict(given)!r}: needs values that at least one item of this release has.")
+        raise InvalidArgument(
+            f"given={dict(given)!r}: needs values that at least one item of this release has.", argument="given"
+        )
     return conditional_at(release, columns, given, np.array(chosen, dtype=np.int64))
 
 
@@ -96,7 +100,10 @@ def conditional_at(release: Release, columns: Sequence[str], given: Mapping[str,
     """The distribution over `columns` among the items at `chosen`: those whose other columns are as `given`."""
     places = _column_places(release, columns or [name for name in release.item_columns if name not in given])
     if set(given) & {release.item_columns[place] for place in places}:
-        raise InvalidArgument(f"columns={list(columns)!r}, given={dict(given)!r}: a column can be in one of them only.")
+        raise InvalidArgument(
+            f"columns={list(columns)!r}, given={dict(given)!r}: a column can be in one of them only.",
+            argument="columns",
+        )
     items, codes = _distinct_values(release, places, chosen)
     shares = sum_by_code(release.probabilities[chosen], codes, len(items))
     share = float(shares.sum())
@@ -143,10 +150,13 @@ def _column_places(release: Release, columns: Sequence[str]) -> list[int]:
         if name not in release.item_columns:
             raise InvalidArgument(
                 f"columns={list(columns)!r}: {name!r} needs to be one of the item columns of this release, which are "
-                f"{', '.join(map(repr, release.item_columns))}."
+                f"{', '.join(map(repr, release.item_columns))}.",
+                argument="columns",
             )
     if not columns or len(set(columns)) < len(columns):
-        raise InvalidArgument(f"columns={list(columns)!r}: needs at least one column, and each once.")
+        raise InvalidArgument(
+            f"columns={list(columns)!r}: needs at least one column, and each once.", argument="columns"
+        )
     return [release.item_columns.index(name) for name in columns]
 
 

@@ -75,9 +75,11 @@ def merge_within_groups(
 
 def _check_names(other: object, column: object) -> None:
     if other is not None and (not isinstance(other, str) or not other.strip()):
-        raise InvalidArgument(f"other={other!r}: needs to be a name for the item that stands for all others, or None.")
+        raise InvalidArgument(
+            f"other={other!r}: needs to be a name for the item that stands for all others, or None.", argument="other"
+        )
     if column is not None and (not isinstance(column, str) or not column):
-        raise InvalidArgument(f"column={column!r}: needs to be a name, or None.")
+        raise InvalidArgument(f"column={column!r}: needs to be a name, or None.", argument="column")
 
 
 def _name(release: Release, other: str | None) -> str:
@@ -85,7 +87,8 @@ def _name(release: Release, other: str | None) -> str:
     name = other or next((str(value) for value in values_of(release.items[-1]) if isinstance(value, Other)), None)
     if name is None:
         raise InvalidArgument(
-            "mapping: needs to give every item of the release a new one. Name one for the rest, as in other='other'."
+            "mapping: needs to give every item of the release a new one. Name one for the rest, as in other='other'.",
+            argument="mapping",
         )
     return name
 
@@ -104,7 +107,9 @@ def _targets(items: Sequence[Any], mapping: Any, other: str | None) -> list[Any]
         known = set(items)
         for item in mapping:
             if item not in known:
-                raise InvalidArgument(f"mapping: its item {item!r} needs to be one of the release's items.")
+                raise InvalidArgument(
+                    f"mapping: its item {item!r} needs to be one of the release's items.", argument="mapping"
+                )
         # Numbers or dates of which some get names are names from then on.
         named = bool(mapping) and all(target is None or isinstance(target, str) for target in mapping.values())
         return [
@@ -118,7 +123,9 @@ def _targets(items: Sequence[Any], mapping: Any, other: str | None) -> list[Any]
             for item in items
         ]
     if not callable(mapping):
-        raise InvalidArgument(f"mapping={mapping!r}: needs to be a mapping or a function of an item.")
+        raise InvalidArgument(
+            f"mapping={mapping!r}: needs to be a mapping or a function of an item.", argument="mapping"
+        )
     return [None if is_unlisted(item) else mapping(item) for item in items]
 
 
@@ -130,7 +137,8 @@ def _columns(names: tuple[str, ...], items: list[Any], column: str | None) -> tu
         needed = "values" if own == 1 else f"values, or tuples of {own} values"
         raise InvalidArgument(
             f"mapping: all items need to become {needed}. What is not in it stays as it is, unless other names an item "
-            "for the rest."
+            "for the rest.",
+            argument="mapping",
         )
     for values in zip(*(values_of(item) for item in items), strict=True):
         kinds = {type(value) for value in values}
@@ -138,7 +146,8 @@ def _columns(names: tuple[str, ...], items: list[Any], column: str | None) -> tu
             found = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise InvalidArgument(
                 f"mapping: all items need to become values of one type, but there are {found}. Items are integers, "
-                "strings, booleans, dates, timestamps or UUIDs."
+                "strings, booleans, dates, timestamps or UUIDs.",
+                argument="mapping",
             )
     if not sizes or (sizes == {1} and own > 1):
         return (column or "item",)
@@ -148,5 +157,7 @@ def _columns(names: tuple[str, ...], items: list[Any], column: str | None) -> tu
 def _plain(target: Any) -> Any:
     """A target as Python has it; numpy's scalars are not items."""
     if isinstance(target, Other):
-        raise InvalidArgument("mapping: an item cannot become an Other. Map it to None, and name it by other.")
+        raise InvalidArgument(
+            "mapping: an item cannot become an Other. Map it to None, and name it by other.", argument="mapping"
+        )
     return target.item() if isinstance(target, np.generic) else target

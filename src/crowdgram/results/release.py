@@ -45,14 +45,14 @@ class Release:
 
     items: in the order of the domain; the last may be an `Other`, for all rows of items that are not listed.
     probabilities: sum to 1. standard_errors: of the noise. lower, upper: an interval at level `confidence`, which
-    covers the table's own answer, what SQL would have given without privacy. predicted_l1_error: of all probabilities
-    together, against the table's own. sampling_errors: how far the table's own may be from the population that its
-    users came from; None if the mechanism does not learn it. events: every draw of noise that the table paid for.
-    mechanism, parameters: how it was made; public. weight: "rows" (share of all rows) or "users" (the average user).
-    versions: of the software that made it. item_columns: the columns that items are values of; with several, items are
-    tuples. measured: the shares as measured, before shrinkage; noise_errors: of their independent noise; divisor: of
-    what they were divided by; other_errors: what else than noise the intervals allow for. Sums of items start from
-    these four; without noise_errors, from the standard errors.
+    covers the table's own answer: the figure computed from the same rows without privacy. predicted_l1_error: of all
+    probabilities together, against the table's own. sampling_errors: how far the table's own may be from the population
+    that its users came from; None if the mechanism does not learn it. events: every draw of noise that the table paid
+    for. mechanism, parameters: how it was made; public. weight: "rows" (share of all rows) or "users" (the average
+    user). versions: of the software that made it. item_columns: the columns that items are values of; with several,
+    items are tuples. measured: the shares as measured, before shrinkage; noise_errors: of their independent noise;
+    divisor: of what they were divided by; other_errors: what else than noise the intervals allow for. Sums of items
+    start from these four; without noise_errors, from the standard errors.
     """
 
     items: tuple[Item, ...]
@@ -80,7 +80,7 @@ class Release:
             if isinstance(values, np.ndarray):
                 if len(values) != len(self.items):
                     raise InvalidArgument(
-                        f"{name}: needs a value for each of {len(self.items)} items, not {len(values)}."
+                        f"{name}: needs a value for each of {len(self.items)} items, not {len(values)}.", argument=name
                     )
                 values.flags.writeable = False
 
@@ -134,7 +134,7 @@ class Release:
 
     @property
     def too_little(self) -> bool:
-        """Whether there is too little to say: the predicted l1 error is above a half, so that noise is most of it."""
+        """Whether the release is mostly noise: its predicted l1 error is above one half."""
         return self.predicted_l1_error > TOO_LITTLE
 
     @property
@@ -171,7 +171,7 @@ class Release:
     def top(self, n: int = 10) -> list[ItemEstimate]:
         """The n most probable items, most probable first."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-            raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.")
+            raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.", argument="n")
         order = np.argsort(-self.probabilities, kind="stable")[:n]
         return [self._estimate_at(int(place)) for place in order]
 
@@ -219,7 +219,9 @@ class Release:
     def intervals(self, of: Literal["table", "population"] = "table") -> tuple[Floats, Floats]:
         """Lower and upper ends at level `confidence`.
 
-        "table": they cover the table's own answer, what SQL would have given without privacy: noise and clipping.
+        "table": they cover the table's own answer: the figure computed from the same rows without privacy. With a
+        given `max_rows_per_user`, with "sample-one" and with "paper" that answer is narrower
+        (docs/how-to/read-a-release.md).
         "population": they cover the population that its users came from, of which they are taken as a sample.
         """
         from ..inference.intervals import intervals
@@ -378,7 +380,9 @@ class Release:
         try:
             return self._places[item]
         except (KeyError, TypeError):
-            raise UnknownItem(f"item={item!r}: needs to be one of the release's items.", item=item) from None
+            raise UnknownItem(
+                f"item={item!r}: needs to be one of the release's items.", argument="item", item=item
+            ) from None
 
     def _estimate_at(self, place: int) -> ItemEstimate:
         return ItemEstimate(

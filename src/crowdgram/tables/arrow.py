@@ -54,7 +54,7 @@ def check_users(schema: pa.Schema, user: str) -> None:
     """Refuse a type of the user column whose values engines do not tell apart: users would merge."""
     if user in schema.names and pa.types.is_date64(_stored(schema.field(user).type)):
         raise InvalidTable(
-            f"user column {user!r} has type date64, whose parts of a day engines drop: users would merge. Cast it to "
+            f"user={user!r}: has type date64, whose parts of a day engines drop, so that users would merge. Cast it to "
             "date32.",
             column=user,
         )
@@ -92,8 +92,8 @@ def flat(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
     for name in columns:
         if name in nested:
             raise InvalidTable(
-                f"column {name!r} has type {schema.field(name).type}: from files, datasets and relations only columns "
-                "of single values are read. Make a column of what you need of it.",
+                f"column {name!r}: has type {schema.field(name).type}, and needs single values, in files, datasets and "
+                "relations. Make a column of what you need of it.",
                 column=name,
             )
     return list(columns)

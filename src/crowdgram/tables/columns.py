@@ -22,12 +22,12 @@ def check_columns(available: Sequence[object], wanted: Sequence[str] | None, tex
     """
     for name in wanted or ():
         if available.count(name) > 1:
-            raise InvalidTable(f"column {name!r} occurs more than once in the table. Rename one of them.", column=name)
+            raise InvalidTable(f"column {name!r}: occurs more than once in the table. Rename one of them.", column=name)
         alike = [other for other in available if str(other).casefold() == name.casefold() and other != name]
         if name in available and alike:
             other = "another one" if text is not None else repr(alike[0])
             raise InvalidTable(
-                f"column {name!r} is ambiguous: {other} differs from it by case only, and engines do not tell them "
+                f"column {name!r}: is ambiguous, as {other} differs from it by case only, and engines do not tell them "
                 "apart. Rename one of them.",
                 column=name,
             )

@@ -73,16 +73,22 @@ class Database:
     def __post_init__(self) -> None:
         if not is_address(self.address):
             raise InvalidArgument(
-                "address needs to be a DuckDB or SQLite file, or to start with duckdb:, sqlite:, postgresql: or spark:."
+                "address: needs to be a DuckDB or SQLite file, or to start with duckdb:, sqlite:, postgresql: or "
+                "spark:.",
+                argument="address",
             )
         given = _options(self.address)
         for name in ("table", "query"):
             if name in given:
                 if getattr(self, name) is not None:
-                    raise InvalidArgument(f"{name} is given twice: in the address and beside it.")
+                    raise InvalidArgument(
+                        f"{name}: is given in the address and beside it. Give it once.", argument=name
+                    )
                 object.__setattr__(self, name, given[name])
         if (self.table is None) == (self.query is None):
-            raise InvalidArgument(f"{self.shown}: needs the name of a table or a query, and not both.")
+            raise InvalidArgument(
+                f"address={self.shown}: needs table or query, and not both. Give one.", argument="table"
+            )
 
     @property
     def kind(self) -> str:
@@ -116,15 +122,17 @@ def as_database(source: object) -> Database | None:
     if scheme is not None and not is_address(source):
         # Not the rest of it, which may hold a password.
         raise InvalidArgument(
-            f"the table is an address that starts with {scheme[0]!r}: needs a path, or one that starts with duckdb:, "
-            "sqlite:, postgresql: or spark:."
+            f"table: is an address that starts with {scheme[0]!r}, and needs to be a path, or to start with duckdb:, "
+            "sqlite:, postgresql: or spark:.",
+            argument="table",
         )
     if isinstance(source, str) and (_kind(source) not in (None, "file") or _options(source)):
         return Database(source)
     if isinstance(source, (str, os.PathLike)) and _kind(os.fspath(source)) == "file":
         raise InvalidArgument(
-            f"{os.fspath(source)!r} is a database: say which table, with crowdgram.Database(path, table=...), "
-            "'?table=NAME' after the path, or --table."
+            f"table={os.fspath(source)!r}: is a database, and needs the name of a table. Give it with "
+            "crowdgram.Database(path, table=...), '?table=NAME' after the path, or --table.",
+            argument="table",
         )
     return None
 
@@ -142,10 +150,10 @@ def asked_of(
     """The table, or what the query asks of its table, which `opener` opens by its name."""
     if database.query is None:
         name = tuple((database.table or "").split("."))
-        _check_name(f"table={database.table!r}", name)
+        _check_name("table", database.table, name)
         return opener(name, columns)
     query = read_query(database.query, user)
-    _check_name(f"query={database.query!r}", query.table)
+    _check_name("query", database.query, query.table)
     try:
         engine, table = opener(query.table, query.needed(columns))
     except MissingColumn as error:
@@ -160,12 +168,14 @@ def asked_of(
         except BaseException:
             engine.close()
             raise
-    raise InvalidArgument(f"query={database.query!r}: {said}")
+    raise InvalidArgument(f"query={database.query!r}: {said}", argument="query")
 
 
-def _check_name(role: str, name: Name) -> None:
+def _check_name(argument: str, given: str | None, name: Name) -> None:
     if not all(re.fullmatch(r"[^\x00\"]+", part) for part in name):
-        raise InvalidArgument(f"{role}: needs the name of a table, or of a schema and a table.")
+        raise InvalidArgument(
+            f"{argument}={given!r}: needs the name of a table, or of a schema and a table.", argument=argument
+        )
 
 
 def open_ibis(backend: Any, table: ir.Table, user: str) -> tuple[Engine, ir.Table] | None:
@@ -203,7 +213,9 @@ def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, 
         connection = engine.backend.con
         _said(
             lambda: connection.execute(f"ATTACH '{path.replace(chr(39), chr(39) * 2)}' AS source (READ_ONLY)"),
-            UnreadableSource(f"{database.shown} cannot be opened as a DuckDB database: it is none, or in use."),
+            UnreadableSource(
+                f"address={database.shown}: cannot be opened as a DuckDB database. It is none, or in use."
+            ),
         )
         # The file is not made the default: names of functions would be looked up there first, among its macros.
         listed = (name[-2] if len(name) > 1 else "main"), name[-1]
@@ -226,7 +238,9 @@ def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, 
 
 def _open_sqlite(database: Database, name: Name, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
     path = _existing(database)
-    wrong = UnreadableSource(f"{database.shown} cannot be opened as an SQLite database: it is none, or cannot be read.")
+    wrong = UnreadableSource(
+        f"address={database.shown}: cannot be opened as an SQLite database. It is none, or cannot be read."
+    )
     address = f"file:{quote(os.path.abspath(path))}?mode=ro"
 
     def connect() -> sqlite3.Connection:
@@ -336,7 +350,9 @@ def _open_postgres(database: Database, name: Name, columns: Sequence[str] | None
 
     with closing(_connect(lambda: connect("UTF8"), database)) as connection:
         described = _postgres_columns(connection, database, name)
-        unknown = f"{database.shown} is in an encoding that Python does not know. Copy the table to one in UTF8."
+        unknown = (
+            f"address={database.shown}: is in an encoding that Python does not know. Copy the table to one in UTF8."
+        )
         codec = _said(lambda: _codec(connection), UnreadableSource(unknown))
     parts = [_postgres_column(name, kind) for name, kind in _wanted(described, columns)]
 
@@ -406,7 +422,7 @@ def _connect(connect: Callable[[], Any], database: Database) -> Any:
         what = "it has no such database or user"
     else:
         what = "no server answers there"
-    raise UnreadableSource(f"the database {database.shown} cannot be opened: {what}. Check the address.")
+    raise UnreadableSource(f"address={database.shown}: cannot be opened, as {what}. Check the address.")
 
 
 def _postgres_columns(connection: Any, database: Database, name: Name) -> list[tuple[str, str]]:
@@ -519,7 +535,9 @@ def _wanted(declared: Sequence[tuple[str, str]], columns: Sequence[str] | None) 
 
 
 def _no_table(database: Database, name: Name) -> UnreadableSource:
-    return UnreadableSource(f"{database.shown} has no table {'.'.join(name)!r} that may be read. Check the name.")
+    return UnreadableSource(
+        f"address={database.shown}: has no table {'.'.join(name)!r} that may be read. Check the name."
+    )
 
 
 def quoted(name: Name | str) -> str:
@@ -566,8 +584,8 @@ def _existing(database: Database) -> str:
     path = database.path or ""
     if not Path(path).is_file() or not os.access(path, os.R_OK):
         raise UnreadableSource(
-            f"{path!r}: no such file that can be read. In an address, three slashes start a relative path and four an "
-            "absolute one."
+            f"address={path!r}: is no file that can be read. In an address, three slashes start a relative path and "
+            "four an absolute one."
         )
     return path
 
@@ -580,4 +598,4 @@ def _sniff(database: Database) -> str:
         return "sqlite"
     if start[8:12] == b"DUCK":
         return "duckdb"
-    raise UnreadableSource(f"{database.shown} is neither a DuckDB nor an SQLite database.")
+    raise UnreadableSource(f"address={database.shown}: is neither a DuckDB nor an SQLite database. Check the path.")

@@ -22,6 +22,7 @@ import pyarrow as pa
 from ..errors import InvalidArgument, InvalidDomain, UnreadableSource
 from .engines import Engine, engine_for
 from .kinds import Value, arrow_keys, convert
+from .roles import DOMAIN, Role
 from .sources import SUFFIXES, read_column, read_columns
 
 if TYPE_CHECKING:
@@ -68,20 +69,20 @@ class Domain:
         return engine.upload(pa.table({"item": values, "own": places}), "placing the groups")
 
 
-def read_domain(domain: object, item_type: dt.DataType, *, item: str = "item", role: str = "domain") -> Domain:
+def read_domain(domain: object, item_type: dt.DataType, *, item: str = "item", role: Role = DOMAIN) -> Domain:
     """Read a public domain in the item column's type.
 
     `domain`: a list or array of items; a path (one item a line; or CSV, Parquet or JSON with a column named like the
     item column or with one column only); a pair (path, column); or a column of a pandas, polars, pyarrow or Ibis
-    table. `role`: what the caller called it.
+    table. `role`: the argument that it was given as.
     """
-    values = tuple(convert(value, item_type, role) for value in _values(domain, item, role))
+    values = tuple(convert(value, item_type, role, item) for value in _values(domain, item, role))
     _check_distinct(values, role)
     return Domain(values, (item_type,))
 
 
 def read_joint_domain(
-    domain: object, types: Sequence[dt.DataType], names: Sequence[str], *, role: str = "domain"
+    domain: object, types: Sequence[dt.DataType], names: Sequence[str], *, role: Role = DOMAIN
 ) -> Domain:
     """Read a public domain of several item columns.
 
@@ -92,9 +93,11 @@ def read_joint_domain(
     if isinstance(domain, Mapping):
         if set(domain) != set(names):
             given = ", ".join(map(repr, domain))
-            raise InvalidDomain(f"{role} is for the columns {given}: needs one entry for each of {listed}.")
+            raise InvalidDomain(
+                f"{role}: has entries for {given}, and needs one for each of {listed}.", argument=role.argument
+            )
         parts = [
-            read_domain(domain[name], kind, item=name, role=f"{role}[{name!r}]")
+            read_domain(domain[name], kind, item=name, role=Role(role.argument, name))
             for name, kind in zip(names, types, strict=True)
         ]
         return combined(parts, types)
@@ -109,8 +112,9 @@ def combined(parts: Sequence[Domain], types: Sequence[dt.DataType]) -> Domain:
     size = math.prod(len(part) for part in parts)
     if size > MOST_COMBINATIONS:
         raise InvalidDomain(
-            f"domain has {' x '.join(str(len(part)) for part in parts)} = {size} combinations: at most "
-            f"{MOST_COMBINATIONS} can be used. Give a list of those that can occur."
+            f"domain: has {' x '.join(str(len(part)) for part in parts)} = {size} combinations, and at most "
+            f"{MOST_COMBINATIONS} can be used. Give a list of those that can occur.",
+            argument="domain",
         )
     rows = product(*([_as_tuple(item) for item in part.items] for part in parts))
     return Domain(tuple(tuple(value for piece in row for value in piece) for row in rows), tuple(types))
@@ -120,33 +124,37 @@ def _as_tuple(item: Item) -> tuple[Value, ...]:
     return item if isinstance(item, tuple) else (item,)
 
 
-def _check_distinct(values: Sequence[Item], role: str) -> None:
+def _check_distinct(values: Sequence[Item], role: Role) -> None:
+    one = "group" if role.argument == "groups" else "item"
     if not values:
-        raise InvalidDomain(f"{role} is empty: it needs at least one {'group' if role == 'groups' else 'item'}.")
+        raise InvalidDomain(f"{role}: is empty, and needs at least one {one}.", argument=role.argument)
     if len(set(values)) < len(values):
         seen: set[Item] = set()
         repeated = next(v for v in values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
-        what = "groups" if role == "groups" else "items"
         raise InvalidDomain(
-            f"{role} holds {repeated!r} more than once: {what} need to be distinct. Remove the repeats."
+            f"{role}: holds {repeated!r} more than once, and needs distinct {one}s. Remove the repeats.",
+            argument=role.argument,
         )
 
 
-def _joint_values(domain: object, names: Sequence[str], role: str) -> Iterable[Sequence[Any]]:
+def _joint_values(domain: object, names: Sequence[str], role: Role) -> Iterable[Sequence[Any]]:
     listed = ", ".join(map(repr, names))
     if isinstance(domain, (str, os.PathLike)):
         path = os.fspath(domain)
         if not path.lower().endswith(SUFFIXES):
             raise InvalidArgument(
                 f"{role}={path!r}: needs a CSV, Parquet or JSON file with the columns {listed}, or a mapping of each "
-                "of them to a file."
+                "of them to a file.",
+                argument=role.argument,
             )
-        return read_columns(path, names)
+        return read_columns(path, names, role)
     columns = getattr(domain, "column_names", getattr(domain, "columns", None))  # pyarrow; pandas and polars
     if columns is not None and not isinstance(domain, ibis.Expr):
         # The private table itself, given by mistake, would have the user column too.
         if set(columns) != set(names) or len(columns) != len(names):
-            raise InvalidDomain(f"{role} is a table: it needs the columns {listed} and no others.")
+            raise InvalidDomain(
+                f"{role}: is a table, and needs the columns {listed} and no others.", argument=role.argument
+            )
         table: Any = domain
         return zip(
             *(
@@ -157,15 +165,20 @@ def _joint_values(domain: object, names: Sequence[str], role: str) -> Iterable[S
         )
     rows = domain.tolist() if hasattr(domain, "tolist") else domain
     if isinstance(rows, (bytes, ibis.Expr)) or not isinstance(rows, Iterable):
-        raise InvalidDomain(f"{role} is a {type(domain).__name__}: needs a list of tuples with values of {listed}.")
+        raise InvalidDomain(
+            f"{role}: is a {type(domain).__name__}, and needs a list of tuples with values of {listed}.",
+            argument=role.argument,
+        )
     found = list(rows)
     for row in found:
         if not isinstance(row, (tuple, list)) or len(row) != len(names):
-            raise InvalidDomain(f"{role} holds {row!r}: needs tuples of {len(names)} values, of {listed}.")
+            raise InvalidDomain(
+                f"{role}: holds {row!r}, and needs tuples of {len(names)} values, of {listed}.", argument=role.argument
+            )
     return found
 
 
-def _values(domain: object, item: str, role: str) -> Iterable[Any]:
+def _values(domain: object, item: str, role: Role) -> Iterable[Any]:
     if isinstance(domain, (str, os.PathLike)):
         return _from_file(os.fspath(domain), None, item, role)
     if isinstance(domain, tuple) and len(domain) == 2 and isinstance(domain[0], (os.PathLike, str)):
@@ -185,20 +198,27 @@ def _values(domain: object, item: str, role: str) -> Iterable[Any]:
     is_table = hasattr(domain, "columns") or isinstance(domain, ibis.Expr)
     if is_table or isinstance(values, (bytes, dict)) or not isinstance(values, Iterable):
         raise InvalidDomain(
-            f"{role} is a {type(domain).__name__}: needs a list of items, a path, a pair (path, column), or one column."
+            f"{role}: is a {type(domain).__name__}, and needs to be a list of items, a path, a pair (path, column), or "
+            "one column.",
+            argument=role.argument,
         )
     return values
 
 
-def _from_file(path: str, column: str | None, item: str, role: str) -> list[Any]:
+def _from_file(path: str, column: str | None, item: str, role: Role) -> list[Any]:
     if any(path.lower().endswith(suffix) for suffix in SUFFIXES):
         return read_column(path, column, item, role)
     if column is not None:
-        raise InvalidArgument(f"{role}={path!r} is read as one item a line, so it has no column {column!r}.")
+        raise InvalidArgument(
+            f"{role}={path!r}: is read as one item a line, so it has no column {column!r}. Leave the column out.",
+            argument=role.argument,
+        )
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UnreadableSource(f"{role}={path!r} cannot be read: {error.strerror or type(error).__name__}.") from None
+        raise UnreadableSource(
+            f"{role}={path!r}: cannot be read ({error.strerror or type(error).__name__}). Check the path."
+        ) from None
     except ValueError:
-        raise UnreadableSource(f"{role}={path!r} is not UTF-8 text with one item a line.") from None
+        raise UnreadableSource(f"{role}={path!r}: needs to be UTF-8 text with one item a line.") from None
     return [line for line in text.replace("\r\n", "\n").split("\n") if line]

@@ -25,6 +25,7 @@ from ibis.common.deferred import Deferred
 from ..errors import InvalidArgument
 from . import row_functions as row
 from .engines import Engine
+from .roles import Role
 from .sql_text import ALLOWED, Tree, check_unicode, columns_of, parse, row_wise, translate
 
 __all__ = ["Expression", "columns_of", "evaluate", "parse"]
@@ -36,7 +37,7 @@ NODES, TEXTS = 50_000, 200
 """Limits on the size of an expression: of all nodes, and of those that make a text, each of which needs memory."""
 
 
-def evaluate(expression: object, engine: Engine, table: ir.Table, role: str, part: Tree | None = None) -> Any:
+def evaluate(expression: object, engine: Engine, table: ir.Table, role: Role, part: Tree | None = None) -> Any:
     """The expression as a column of `table`: of its row alone, total, and of the type that the engine says it has.
 
     `part`: the part of the SQL text that is meant, if it is not all of it.
@@ -46,16 +47,18 @@ def evaluate(expression: object, engine: Engine, table: ir.Table, role: str, par
         shown, value = f"{role}={expression!r}", translate(tree, engine, table, role, expression)
     else:
         blank = ibis.table(table.schema(), name="rows")
-        shown, value = role, _Rebuilt(engine, table, blank, role).column(_given(expression, blank, role).op())
+        shown, value = str(role), _Rebuilt(engine, table, blank, role).column(_given(expression, blank, role).op())
     nodes, texts = _size(value.op())
     if nodes > NODES or texts > TEXTS:
-        raise InvalidArgument(f"{shown} is too long: make a column of a part of it first.")
+        raise InvalidArgument(f"{shown}: is too long. Make a column of a part of it first.", argument=role.argument)
     found = row.type_of(value)
     if found not in row.TYPES:
         return value  # a constant null, or a column as it is: the caller says what it needs instead
     value = engine.tried(value)
     if not engine.gives(table.select(made=value), {"made": found}, "opening the table"):
-        raise InvalidArgument(f"{shown} has another type in the engine than {found}. Cast its columns first.")
+        raise InvalidArgument(
+            f"{shown}: has another type in the engine than {found}. Cast its columns first.", argument=role.argument
+        )
     return value
 
 
@@ -80,7 +83,7 @@ def _size(node: Any) -> tuple[int, int]:
 # --- Ibis expressions
 
 
-def _given(expression: object, table: ir.Table, role: str) -> Any:
+def _given(expression: object, table: ir.Table, role: Role) -> Any:
     """The expression of the caller. `table` has columns and no rows: a function, or `_.n.max().execute()`, that asks
     for some fails for every table.
     """
@@ -96,15 +99,19 @@ def _given(expression: object, table: ir.Table, role: str) -> Any:
         asked = re.search(r"(?:attribute|[Cc]olumn) '([^']+)'", str(error))
         missing = asked is not None and isinstance(error, AttributeError | ibis.common.exceptions.IbisError)
         if asked is not None and missing and asked[1] not in table.columns:
-            raise InvalidArgument(f"{role}: the table has no column {asked[1]!r}. Check the name.") from None
+            raise InvalidArgument(
+                f"{role}: the table has no column {asked[1]!r}. Check the name.", argument=role.argument
+            ) from None
         if "unbound" in str(error):
-            raise InvalidArgument(row_wise(role, "runs a query")) from None
+            raise InvalidArgument(row_wise(str(role), "runs a query"), argument=role.argument) from None
         raise InvalidArgument(
-            f"{role} cannot be built of the table's columns ({type(error).__name__}). Check names and types."
+            f"{role}: cannot be built of the table's columns ({type(error).__name__}). Check names and types.",
+            argument=role.argument,
         ) from None
     if not isinstance(value, ir.Value):
         raise InvalidArgument(
-            f"{role} is a {type(value).__name__}: needs SQL text, or an Ibis expression of the table's columns."
+            f"{role}: is a {type(value).__name__}, and needs SQL text, or an Ibis expression of the table's columns.",
+            argument=role.argument,
         )
     return value
 
@@ -121,7 +128,7 @@ _ACROSS: dict[str, tuple[type, ...]] = {
 class _Rebuilt:
     """From an Ibis expression of the caller to one of `row_functions`. What has no rule is refused."""
 
-    def __init__(self, engine: Engine, table: ir.Table, blank: ir.Table, role: str) -> None:
+    def __init__(self, engine: Engine, table: ir.Table, blank: ir.Table, role: Role) -> None:
         self._engine, self._table, self._role = engine, table, role
         self._own = {table.op(), blank.op()}
         self._made: dict[Any, Any] = {}
@@ -139,28 +146,39 @@ class _Rebuilt:
         if rule is None:
             what = next((name for name, kinds in _ACROSS.items() if isinstance(node, kinds)), None)
             if what is not None:
-                raise InvalidArgument(row_wise(self._role, f"holds {what} ({type(node).__name__})"))
+                raise InvalidArgument(
+                    row_wise(str(self._role), f"holds {what} ({type(node).__name__})"), argument=self._role.argument
+                )
             raise InvalidArgument(
-                f"{self._role} holds {type(node).__name__}, which is not among what may be used: {ALLOWED}. Compute "
-                "the column in the table first."
+                f"{self._role}: holds {type(node).__name__}, and needs to be made of {ALLOWED}. Compute the "
+                "column in the table first.",
+                argument=self._role.argument,
             )
         try:
             return rule(self, node)
         except RecursionError:
-            raise InvalidArgument(f"{self._role}: the expression is nested too deeply.") from None
+            raise InvalidArgument(
+                f"{self._role}: is nested too deeply. Make a column of a part of it first.",
+                argument=self._role.argument,
+            ) from None
         except row.Misfit:
             pass
         raise InvalidArgument(
-            f"{self._role}: the types or constants in {type(node).__name__} do not fit together. Cast one of them."
+            f"{self._role}: the types or constants in {type(node).__name__} do not fit together. Cast one of them.",
+            argument=self._role.argument,
         )
 
     def field(self, node: Any) -> Any:
         if node.rel not in self._own:
             if isinstance(node.rel, ops.DatabaseTable | ops.InMemoryTable):
                 raise InvalidArgument(
-                    f"{self._role} uses a column of another table. Use columns of the given table only."
+                    f"{self._role}: uses a column of another table, and needs columns of the given one.",
+                    argument=self._role.argument,
                 )
-            raise InvalidArgument(row_wise(self._role, "uses a column of a table that is derived of others"))
+            raise InvalidArgument(
+                row_wise(str(self._role), "uses a column of a table that is derived of others"),
+                argument=self._role.argument,
+            )
         return row.read(self._engine, self._table[node.name])
 
     def literal(self, node: Any) -> Any:

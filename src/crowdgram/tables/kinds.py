@@ -29,6 +29,7 @@ import ibis.expr.datatypes as dt
 import pyarrow as pa
 
 from ..errors import InvalidDomain, InvalidTable
+from .roles import DOMAIN, Role
 
 if TYPE_CHECKING:
     from .engines import Engine
@@ -71,9 +72,7 @@ def check_column(role: Literal["user", "item", "by"], column: str, dtype: dt.Dat
         hint = " (pandas turns integers with missing values into floats: use astype('Int64'))"
     elif dtype.is_decimal():
         hint = " to an integer or a string, so that it is you who says when two of them are the same"
-    raise InvalidTable(
-        f"{role} column {column!r} has type {dtype}: needs {allowed}. Cast it first{hint}.", column=column
-    )
+    raise InvalidTable(f"{role}={column!r}: has type {dtype}, and needs {allowed}. Cast it first{hint}.", column=column)
 
 
 def key(engine: Engine, column: Any) -> Any:
@@ -123,7 +122,7 @@ def arrow_keys(values: Sequence[Value], dtype: dt.DataType) -> pa.Array:
     return pa.array(values, dtype.to_pyarrow())
 
 
-def convert(value: object, dtype: dt.DataType, role: str = "domain", column: str = "item") -> Value:
+def convert(value: object, dtype: dt.DataType, role: Role = DOMAIN, column: str = "item") -> Value:
     """A public value in the column's type, or an error that names both."""
     kind = kind_of(dtype)
     assert kind is not None  # checked when the table was opened
@@ -148,7 +147,8 @@ def convert(value: object, dtype: dt.DataType, role: str = "domain", column: str
         found = uuid.UUID(value)
     if found is None:
         raise InvalidDomain(
-            f"{role} holds {value!r} ({type(value).__name__}): the {column} column holds {_PLURAL[kind]}."
+            f"{role}: holds {value!r} ({type(value).__name__}), and needs {_PLURAL[kind]}, as column {column!r} has.",
+            argument=role.argument,
         )
     return found
 
@@ -167,16 +167,19 @@ def _whole(value: object) -> int | None:
         return None
 
 
-def _integer(value: object, dtype: dt.DataType, role: str) -> int | None:
+def _integer(value: object, dtype: dt.DataType, role: Role) -> int | None:
     number = _whole(value)
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,30}\s*", value):
         number = int(value)
     if number is not None and not dtype.bounds.lower <= number <= dtype.bounds.upper:
-        raise InvalidDomain(f"{role} holds {number}, which does not fit the item column's type {dtype}.")
+        raise InvalidDomain(
+            f"{role}: holds {number}, and needs numbers that fit the item column's type {dtype}.",
+            argument=role.argument,
+        )
     return number
 
 
-def _string(value: object, role: str) -> str | None:
+def _string(value: object, role: Role) -> str | None:
     number = _whole(value)
     if number is not None:
         return str(number)
@@ -185,7 +188,9 @@ def _string(value: object, role: str) -> str | None:
     try:
         return value.encode().decode()  # a plain `str`, whatever subclass it came as
     except UnicodeEncodeError:
-        raise InvalidDomain(f"{role} holds {value!r}, which is not valid Unicode text.") from None
+        raise InvalidDomain(
+            f"{role}: holds {value!r}, and needs valid Unicode text. Remove the lone surrogate.", argument=role.argument
+        ) from None
 
 
 def _date(value: object) -> datetime.date | None:

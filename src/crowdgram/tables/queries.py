@@ -20,6 +20,7 @@ from ..errors import InvalidArgument
 from .columns import check_columns
 from .engines import Engine
 from .expressions import columns_of, evaluate
+from .roles import QUERY
 from .sql_text import Tree, statements
 
 if TYPE_CHECKING:
@@ -81,29 +82,31 @@ class Query:
             return table.select(**made)
         kept = self._column(engine, table, self.where)
         if not kept.type().is_boolean():
-            raise InvalidArgument(f"query={self.text!r}: WHERE needs a condition, which is true or false.")
+            raise InvalidArgument(
+                f"query={self.text!r}: WHERE needs a condition, which is true or false.", argument="query"
+            )
         keep = next(name for name in ("kept", *(f"kept_{n}" for n in range(len(made) + 1))) if name not in made)
         widened = table.select(**made, **{keep: kept})
         return widened.filter(widened[keep]).drop(keep)
 
     def _column(self, engine: Engine, table: ir.Table, tree: Tree) -> Any:
         try:
-            return evaluate(self.text, engine, table, "query", tree)
+            return evaluate(self.text, engine, table, QUERY, tree)
         except InvalidArgument as error:
             said = str(error)
-        raise InvalidArgument(f"{said} {_FORM}")
+        raise InvalidArgument(f"{said} {_FORM}", argument="query")
 
 
 def read_query(text: str, user: str) -> Query:
     """The query, if it has the form that is allowed; `user` is the user column, which may not be computed."""
 
     def refused(what: str) -> InvalidArgument:
-        return InvalidArgument(f"query={text!r}: {what}. {_FORM}")
+        return InvalidArgument(f"query={text!r}: {what}. {_FORM}", argument="query")
 
     try:
-        found = statements(text, "query")
+        found = statements(text, QUERY)
     except (sqlglot.errors.SqlglotError, RecursionError):
-        raise InvalidArgument(f"query={text!r} does not parse as SQL. {_FORM}") from None
+        raise InvalidArgument(f"query={text!r}: does not parse as SQL. {_FORM}", argument="query") from None
     if len(found) != 1 or type(found[0]) is not exp.Select:
         raise refused("it is not one SELECT")
     select = found[0]
@@ -131,7 +134,9 @@ def read_query(text: str, user: str) -> Query:
             raise refused("it holds a star that is more than all columns")
         name = one.alias_or_name
         if not name:
-            raise InvalidArgument(f"query={text!r}: a column that is computed needs a name: ... AS name.")
+            raise InvalidArgument(
+                f"query={text!r}: a column that is computed needs a name: ... AS name.", argument="query"
+            )
         if name in columns:
             raise _twice(text, name)
         if name == user and not _is_plain(tree):
@@ -148,7 +153,9 @@ def read_query(text: str, user: str) -> Query:
 
 
 def _twice(text: str, name: str) -> InvalidArgument:
-    return InvalidArgument(f"query={text!r} gives two columns the name {name!r}. Rename one of them.")
+    return InvalidArgument(
+        f"query={text!r}: gives two columns the name {name!r}. Rename one of them.", argument="query"
+    )
 
 
 def _is_plain(tree: Tree) -> bool:

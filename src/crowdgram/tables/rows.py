@@ -21,6 +21,7 @@ from .columns import MissingColumn, check_columns
 from .engines import Engine
 from .expressions import columns_of, evaluate, parse
 from .kinds import check_column, key
+from .roles import WHERE, Role
 from .row_wise import check_row_wise
 from .sources import is_text, open_source
 from .sql_text import check_unicode
@@ -94,7 +95,7 @@ def open_rows(
     chosen = [*_chosen("by", by), *_chosen("item", item)]
     names = [name for name, _ in chosen]
     _check_names(user, names, count, grouped=by is not None)
-    wanted = _wanted(user, chosen, count, where)
+    wanted = _wanted(user, chosen, count, _expressions(chosen, by, where))
     engine, table = _open(source, wanted, user, chosen, by, count, where)
     try:
         if isinstance(table, Join):  # it would take in what is built over it, and could not be told from that
@@ -104,7 +105,7 @@ def open_rows(
         columns = {}
         for place, (name, expression) in enumerate(chosen):
             role = "by" if by is not None and place == 0 else "item"
-            column = table[name] if expression is None else evaluate(expression, engine, table, f"{role} {name!r}")
+            column = table[name] if expression is None else evaluate(expression, engine, table, Role(role, name))
             check_column(role, name, column.type())  # type: ignore[arg-type]
             columns["item" if place == 0 else f"item_{place}"] = column
         types = tuple(column.type() for column in columns.values())
@@ -132,7 +133,7 @@ def _open(
     count: str | None,
     where: object,
 ) -> tuple[Engine, ir.Table]:
-    """Open the source; where a column is missing, say which argument asked for it."""
+    """Open the source; if a column is missing, say which argument asked for it."""
     plain = [name for name, expression in chosen if expression is None]
     try:
         engine, table = open_source(source, wanted, user)
@@ -157,10 +158,9 @@ def _open(
                 f" An expression needs a name: {{'name': {column!r}}}, or on the command line --{role} NAME=EXPRESSION."
             )
     else:
-        texts = [("where", where), *((f"item {name!r}", expression) for name, expression in chosen)]
-        for role, text in texts:
-            if isinstance(text, str) and column in columns_of(parse(text, role)):
-                asked = f"{role}={text!r}"
+        for given, text in _expressions(chosen, by, where):
+            if isinstance(text, str) and column in columns_of(parse(text, given)):
+                asked = f"{given}={text!r}"
                 if f'"{column}"' in text:
                     hint = f" Double quotes are for names of columns; for text use single quotes: '{column}'."
                 break
@@ -169,11 +169,13 @@ def _open(
 
 def _kept(engine: Engine, table: ir.Table, where: object, selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:
     """The filter's verdict is one more column of the row; what is not true is dropped."""
-    verdict = evaluate(where, engine, table, "where")
+    verdict = evaluate(where, engine, table, WHERE)
     verdict = verdict.cast("boolean") if verdict.type().is_null() else verdict
     if not verdict.type().is_boolean():
         shown = f"={where!r}" if isinstance(where, str) else ""
-        raise InvalidArgument(f"where{shown}: gives {verdict.type()}, and needs a condition, which is true or false.")
+        raise InvalidArgument(
+            f"where{shown}: gives {verdict.type()}, and needs a condition, which is true or false.", argument="where"
+        )
     widened = table.select(**selected, kept=verdict)
     return widened.filter(widened.kept), {name: widened[name] for name in selected}
 
@@ -196,7 +198,7 @@ def _count(column: Any, name: str, text: bool) -> Any:
             else ""
         )
         raise InvalidTable(
-            f"count column {name!r} has type {dtype}: counts need to be whole numbers. Cast it to integers{hint}.",
+            f"count={name!r}: has type {dtype}, and needs whole numbers. Cast it to integers{hint}.",
             column=name,
         )
     limit = ibis.literal(COUNT_LIMIT, "int64")
@@ -219,47 +221,68 @@ def _chosen(role: str, given: object) -> list[tuple[str, object]]:
             chosen.append((part, None))  # type: ignore[arg-type]
     if not chosen or any(not isinstance(name, str) or not name for name, _ in chosen):
         raise InvalidArgument(
-            f"{role}={given!r}: needs the name of a column, a mapping of a name to an expression, or a list of these."
+            f"{role}={given!r}: needs the name of a column, a mapping of a name to an expression, or a list of these.",
+            argument=role,
         )
     for name, _ in chosen:
         _check_name(role, name)
     if role == "by" and len(chosen) > 1:
-        raise InvalidArgument(f"by={given!r}: needs one column. Join two in an expression such as \"a || '/' || b\".")
+        raise InvalidArgument(
+            f"by={given!r}: needs one column. Join two in an expression such as \"a || '/' || b\".", argument="by"
+        )
     return chosen
 
 
 def _check_name(role: str, value: object) -> None:
     if not isinstance(value, str) or not value:
-        raise InvalidArgument(f"{role}={value!r}: needs the name of a column, a non-empty string.")
-    check_unicode(value, role)
+        raise InvalidArgument(f"{role}={value!r}: needs the name of a column, a non-empty string.", argument=role)
+    check_unicode(value, Role(role))
     if "\0" in value:
-        raise InvalidArgument(f"{role}={value!r}: holds a null character, which engines cut off. Rename the column.")
+        raise InvalidArgument(
+            f"{role}={value!r}: holds a null character, which engines cut off. Rename the column.", argument=role
+        )
 
 
 def _check_names(user: str, names: list[str], count: str | None, *, grouped: bool) -> None:
     for place, name in enumerate(names):
         what = "by" if grouped and place == 0 else "item"
         if name == user:
-            raise InvalidArgument(f"user={user!r}: is {what} too, and they need to be two different columns.")
+            raise InvalidArgument(
+                f"user={user!r}: is {what} too, and they need to be two different columns.", argument="user"
+            )
         if name == count:
-            raise InvalidArgument(f"count={name!r}: is {what} too, and they need to be two different columns.")
+            raise InvalidArgument(
+                f"count={name!r}: is {what} too, and they need to be two different columns.", argument="count"
+            )
         if name in names[:place] and grouped and name == names[0]:
-            raise InvalidArgument(f"by={name!r}: is item too, and they need to be two different columns.")
+            raise InvalidArgument(
+                f"by={name!r}: is item too, and they need to be two different columns.", argument="by"
+            )
         if name in names[:place]:
-            raise InvalidArgument(f"item={name!r}: is given more than once. Give each column once.")
+            raise InvalidArgument(f"item={name!r}: is given more than once. Give each column once.", argument="item")
         if len(names) > 1 and name in _RESERVED:
             raise InvalidArgument(
-                f"{what}={name!r}: is the name of a column of the result. Give it another: {{'name': '\"{name}\"'}}."
+                f"{what}={name!r}: is the name of a column of the result. Give it another: {{'name': '\"{name}\"'}}.",
+                argument=what,
             )
     if count == user:
-        raise InvalidArgument(f"user={user!r}: is count too, and they need to be two different columns.")
+        raise InvalidArgument(
+            f"user={user!r}: is count too, and they need to be two different columns.", argument="user"
+        )
 
 
-def _wanted(user: str, chosen: list[tuple[str, object]], count: str | None, where: object) -> list[str] | None:
-    """The columns to open; None for all, where an Ibis expression may use any of them."""
+def _expressions(chosen: list[tuple[str, object]], by: object, where: object) -> list[tuple[Role, object]]:
+    """The expressions of the caller, with the arguments that they came in. The groups' column, if any, comes first."""
+    roles = ["by" if by is not None and place == 0 else "item" for place in range(len(chosen))]
+    given = [(Role(role, name), made) for role, (name, made) in zip(roles, chosen, strict=True) if made is not None]
+    return given if where is None else [(WHERE, where), *given]
+
+
+def _wanted(
+    user: str, chosen: list[tuple[str, object]], count: str | None, expressions: list[tuple[Role, object]]
+) -> list[str] | None:
+    """The columns to open; None for all, if an Ibis expression may use any of them."""
     wanted = [user, *(name for name, expression in chosen if expression is None), *([count] if count else [])]
-    expressions = [("where", where)] if where is not None else []
-    expressions += [(f"item {name!r}", expression) for name, expression in chosen if expression is not None]
     for role, expression in expressions:
         if not isinstance(expression, str):
             return None

@@ -27,6 +27,7 @@ from .columns import check_columns, listed
 from .databases import Database, as_database, asked_of, open_database, open_ibis, quoted, resolved_kind
 from .delimited import delimited, read_header
 from .engines import ENGINES, DuckEngine, Engine, engine_for, fresh_name, shield
+from .roles import TABLE, Role
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -150,9 +151,9 @@ def _paths(source: object) -> list[str] | None:
     return [os.fspath(one) for one in given]
 
 
-def read_columns(path: str | os.PathLike[str], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+def read_columns(path: str | os.PathLike[str], columns: Sequence[str], role: Role) -> list[tuple[Any, ...]]:
     """The values of several columns of a *public* file (a joint domain), row by row."""
-    engine, table = _open_files([os.fspath(path)], columns, None)
+    engine, table = _open_files([os.fspath(path)], columns, None, role)
     with engine:
         values = engine.fetch(table.select(*columns), "reading the domain")
     return list(zip(*(values.column(name).to_pylist() for name in columns), strict=True))
@@ -162,12 +163,12 @@ def _all_or(columns: Sequence[str] | None, available: Sequence[object]) -> Seque
     return [name for name in available if isinstance(name, str)] if columns is None else columns
 
 
-def read_column(path: str | os.PathLike[str], column: str | None, preferred: str, role: str = "domain") -> list[Any]:
+def read_column(path: str | os.PathLike[str], column: str | None, preferred: str, role: Role) -> list[Any]:
     """All values of one column of a *public* file (a domain). Its content may appear in errors.
 
     `column=None`: the column named `preferred` if there is one, else the only column.
     """
-    engine, table = _open_files([os.fspath(path)], () if column is None else (column,), None)
+    engine, table = _open_files([os.fspath(path)], () if column is None else (column,), None, role)
     with engine:
         names = list(table.columns)
         if column is None:
@@ -177,8 +178,9 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
                 column = names[0]
             else:
                 raise InvalidArgument(
-                    f"{role}={os.fspath(path)!r} has the columns {listed(names)}: say which one holds the items "
-                    f"({role}=(path, column){', or --domain-column' if role == 'domain' else ''})."
+                    f"{role}={os.fspath(path)!r}: has the columns {listed(names)}. Say which one holds the items: "
+                    f"{role}=(path, column){', or --domain-column' if role.argument == 'domain' else ''}.",
+                    argument=role.argument,
                 )
         values = engine.fetch(table.select(table[column]), "reading the domain")
     return list(values.column(0).to_pylist())
@@ -186,9 +188,10 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
 
 def _not_a_table(source: object) -> InvalidArgument:
     return InvalidArgument(
-        f"table is a {type(source).__module__}.{type(source).__qualname__}: needs a path or glob of "
+        f"table: is a {type(source).__module__}.{type(source).__qualname__}, and needs to be a path or glob of "
         f"{'/'.join(SUFFIXES[:1] + PARQUET_SUFFIXES[:1] + JSON_SUFFIXES[:1])} files, a database, or a pandas, polars, "
-        "pyarrow, DuckDB, Spark or Ibis table."
+        "pyarrow, DuckDB, Spark or Ibis table.",
+        argument="table",
     )
 
 
@@ -204,7 +207,7 @@ def _open_arrow(data: Any, user: str, columns: Sequence[str] | None = None) -> t
         engine.close()
         raise
     kinds = ", ".join(sorted({str(field.type) for field in data.schema}))
-    raise InvalidTable(f"the table has columns of the types {kinds}, not all of which can be read. Cast them first.")
+    raise InvalidTable(f"table: has columns of the types {kinds}, not all of which can be read. Cast them first.")
 
 
 def _from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
@@ -263,17 +266,19 @@ def _open_spark_table(database: Database, columns: Sequence[str] | None, user: s
     own = SparkSession.getActiveSession() is None
     session = shield("starting Spark", lambda: SparkSession.builder.appName("crowdgram").getOrCreate())
 
-    def opened(name: tuple[str, ...], needed: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+    def open_table(name: tuple[str, ...], needed: Sequence[str] | None) -> tuple[Engine, ir.Table]:
         frame, exact = None, ".".join(f"`{part.replace('`', '``')}`" for part in name)
         with contextlib.suppress(Exception):  # Spark's own words are long, and may quote paths and data
             # Not a path that stands for a table (`binaryFile`.`/data`): a row of it may be made of all users' rows.
             frame = session.table(exact) if session.catalog.tableExists(exact) else None
         if frame is None:
-            raise UnreadableSource(f"Spark has no table {'.'.join(name)!r}. Check the name and the catalogue.")
+            raise UnreadableSource(
+                f"table={'.'.join(name)!r}: is not in Spark's catalogue. Check the name and the catalogue."
+            )
         return _open_spark(frame, needed)
 
     try:
-        engine, table = asked_of(database, columns, user, opened)
+        engine, table = asked_of(database, columns, user, open_table)
     except BaseException:
         if own:
             session.stop()
@@ -285,24 +290,32 @@ def _open_spark_table(database: Database, columns: Sequence[str] | None, user: s
 
 @dataclass(frozen=True)
 class _File:
-    """A file, and how a message may call it: a name that a glob found is not shown, as it may be that of a user."""
+    """A file, and how a message may call it: a name that a glob found is not shown, as it may be that of a user.
+
+    head: how a message about it begins. name: what it is called inside one.
+    """
 
     path: str
+    head: str
     name: str
 
 
-def _open_files(given: Sequence[str], columns: Sequence[str] | None, user: str | None) -> tuple[Engine, ir.Table]:
+def _open_files(
+    given: Sequence[str], columns: Sequence[str] | None, user: str | None, role: Role = TABLE
+) -> tuple[Engine, ir.Table]:
     """One table of all files: paths and globs, of one kind. `user`: the user column; None for a public file."""
-    suffixes = [_suffix(path) for path in given]
+    suffixes = [_suffix(path, role) for path in given]
     kinds = [next(kind for kind in (CSV_SUFFIXES, JSON_SUFFIXES, PARQUET_SUFFIXES) if one in kind) for one in suffixes]
     for path, kind, suffix in zip(given, kinds, suffixes, strict=True):
         if kind is not kinds[0] or (".tsv" in suffix) != (".tsv" in suffixes[0]):
-            raise UnreadableSource(f"{path!r} and {given[0]!r} are of two kinds: all files need to be of one.")
-    files = [file for one, suffix in zip(given, suffixes, strict=True) for file in _found(one, suffix)]
+            raise UnreadableSource(
+                f"{role}={path!r}: is of another kind than {given[0]!r}, and all files need to be of one."
+            )
+    files = [file for one, suffix in zip(given, suffixes, strict=True) for file in _found(one, suffix, role)]
     paths = [file.path for file in files]
     if len(set(paths)) < len(paths):
         again = next(file for place, file in enumerate(files) if file.path in paths[:place])
-        raise UnreadableSource(f"{again.name} is listed more than once, so its rows would be. List it once.")
+        raise UnreadableSource(f"{again.head} is listed more than once, so its rows would be. List it once.")
     engine = DuckEngine.embedded()
     try:
         return engine, _scan(engine, files, suffixes[0], columns, user)
@@ -311,34 +324,37 @@ def _open_files(given: Sequence[str], columns: Sequence[str] | None, user: str |
         raise
 
 
-def _suffix(path: str) -> str:
+def _suffix(path: str, role: Role) -> str:
     suffix = next((s for s in sorted(SUFFIXES, key=len, reverse=True) if path.lower().endswith(s)), None)
     if suffix is not None:
         return suffix
     if os.path.isdir(path):
         raise UnreadableSource(
-            f"{path!r} is a folder. Give a glob of its files, such as {path.rstrip('/') + '/*.parquet'!r}."
+            f"{role}={path!r}: is a folder. Give a glob of its files, such as {path.rstrip('/') + '/*.parquet'!r}."
         )
-    raise UnreadableSource(f"{path!r}: unknown kind of file; needs a name that ends in one of {', '.join(SUFFIXES)}.")
+    raise UnreadableSource(
+        f"{role}={path!r}: is of an unknown kind, and needs a name that ends in one of {', '.join(SUFFIXES)}."
+    )
 
 
-def _found(given: str, suffix: str) -> list[_File]:
+def _found(given: str, suffix: str, role: Role) -> list[_File]:
     """The files that a path or glob stands for, in order."""
     if os.path.exists(given):
-        files = [_File(given, repr(given))]
+        files = [_File(given, f"{role}={given!r}:", repr(given))]
     else:
         found = sorted(glob.glob(given, recursive=True))
-        files = [_File(path, f"a file that matches {given!r}") for path in found]
+        head, name = f"{role}={given!r}: a file that matches it", f"a file that matches {given!r}"
+        files = [_File(path, head, name) for path in found]
     if not files:
-        raise UnreadableSource(f"{given!r}: no such file, and no file matches it as a glob. Check the path.")
+        raise UnreadableSource(f"{role}={given!r}: is no file, and no file matches it as a glob. Check the path.")
     for file in files:
         if os.path.isdir(file.path):
             if file.path != given:
-                raise UnreadableSource(f"{given!r} matches a folder. Give a glob that matches files alone.")
+                raise UnreadableSource(f"{role}={given!r}: matches a folder. Give a glob that matches files alone.")
             hint = given.rstrip("/") + "/*" + suffix
-            raise UnreadableSource(f"{given!r} is a folder. Give a glob of its files, such as {hint!r}.")
+            raise UnreadableSource(f"{role}={given!r}: is a folder. Give a glob of its files, such as {hint!r}.")
         if not os.path.isfile(file.path) or not os.access(file.path, os.R_OK):
-            raise UnreadableSource(f"{file.name} is not a file that can be read. Check the path and its permissions.")
+            raise UnreadableSource(f"{file.head} cannot be read. Check the path and its permissions.")
     return files
 
 
@@ -346,7 +362,7 @@ def _scan(
     engine: DuckEngine, files: list[_File], suffix: str, columns: Sequence[str] | None, user: str | None
 ) -> ir.Table:
     # DuckDB takes every path for a pattern, and a folder named `user=7` for a column that hides the file's own.
-    paths, first = [file.path for file in files], files[0].name
+    paths, first = [file.path for file in files], files[0]
     exact = [glob.escape(path) for path in paths]
     plain = {"hive_partitioning": False}
     if suffix in PARQUET_SUFFIXES:
@@ -371,12 +387,13 @@ def _scan(
             return _readable(first, "JSON", lambda: engine.backend.read_json(exact, columns=keys, **plain))
         if columns is None:
             raise InvalidArgument(
-                f"{first}: JSON has no schema to build an Ibis expression on. Give the expression as SQL text."
+                "table: JSON has no schema to build an Ibis expression on. Give the expression as SQL text.",
+                argument="table",
             )
         # JSON has no schema, and its keys are content: they are not looked at. A key that is not there is null.
         kinds = {_json_format(path) for path in paths}
         if len(kinds) > 1:
-            raise UnreadableSource(f"{first} and the other files mix JSON arrays and JSON lines: use one of them.")
+            raise UnreadableSource("table: the files mix JSON arrays and JSON lines. Use one of them.")
         options: dict[str, Any] = {"format": kinds.pop(), "records": "true", **plain}
         if options["format"] == "newline_delimited":
             options["ignore_errors"] = True
@@ -384,23 +401,24 @@ def _scan(
         return _readable(first, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **options))
     delimiter = "\t" if ".tsv" in suffix else ","
     header = _header(files, delimiter)
-    check_columns(header, columns, text=first)
+    check_columns(header, columns, text=first.name)
     # Not by the engine's own reader: it starts in the middle of a file, and one user's text can mislead it there.
     return engine.register(delimited(paths, delimiter, header, header if user is None else _all_or(columns, header)))
 
 
 def _check_same_types(files: list[_File], columns: Sequence[str]) -> pa.Schema:
     """The schema, by the files' metadata. All must agree on the columns' types: a cast could merge users."""
-    schemas = [_readable(file.name, "Parquet", partial(parquet.read_schema, file.path)) for file in files]
+    schemas = [_readable(file, "Parquet", partial(parquet.read_schema, file.path)) for file in files]
     for name in columns:
         for file, schema in zip(files, schemas, strict=True):
             if name not in schema.names:
                 raise InvalidTable(
-                    f"{file.name} has no column {name!r}, which others have: all files need it.", column=name
+                    f"{file.head} has no column {name!r}, which others have. All files need it.", column=name
                 )
             if schema.field(name).type != schemas[0].field(name).type:
                 raise InvalidTable(
-                    f"{file.name} has column {name!r} in another type than others: they need one type.", column=name
+                    f"{file.head} has column {name!r} in another type than others. All files need one type.",
+                    column=name,
                 )
     return schemas[0]
 
@@ -416,14 +434,14 @@ def _json_format(path: str) -> str:
     return "array" if start.startswith(b"[") else "newline_delimited"
 
 
-def _readable(name: str, kind: str, read: Any) -> Any:
+def _readable(file: _File, kind: str, read: Any) -> Any:
     try:
         return read()
     except MissingDependency:
         raise
     except Exception:  # noqa: BLE001 (the engine's own message may quote the file's content)
         pass
-    raise UnreadableSource(f"{name} cannot be read as {kind}. Check that it is a whole {kind} file.")
+    raise UnreadableSource(f"{file.head} cannot be read as {kind}. Check that it is a whole {kind} file.")
 
 
 def _header(files: list[_File], delimiter: str) -> list[str]:
@@ -433,14 +451,12 @@ def _header(files: list[_File], delimiter: str) -> list[str]:
         with contextlib.suppress(OSError, EOFError, zlib.error):
             found = read_header(file.path, delimiter)
         if found is None:
-            raise UnreadableSource(f"{file.name} cannot be read as CSV: it needs UTF-8 text with a header line.")
+            raise UnreadableSource(f"{file.head} cannot be read as CSV. It needs UTF-8 text with a header line.")
         headers.append(found)
     header = headers[0]
     for file, other in zip(files, headers, strict=True):
         if other != header:
-            raise UnreadableSource(
-                f"{file.name} has other columns than others: the files need one and the same header."
-            )
+            raise UnreadableSource(f"{file.head} has other columns than others. All files need the same header.")
     # By place, not by name: in a file that lacks a header line the names would be the first row.
     for place, name in enumerate(header, start=1):
         if not name or header.index(name) + 1 < place:
@@ -449,5 +465,5 @@ def _header(files: list[_File], delimiter: str) -> list[str]:
                 if name
                 else f"has no name for column {place}"
             )
-            raise InvalidTable(f"the header line of {files[0].name} {what}: columns need names of their own.")
+            raise InvalidTable(f"{files[0].head} its header line {what}, and columns need names of their own.")
     return header

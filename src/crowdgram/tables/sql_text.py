@@ -21,6 +21,7 @@ from sqlglot import exp
 from ..errors import InvalidArgument, InvalidTable
 from . import row_functions as row
 from .engines import Engine
+from .roles import Role
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -41,7 +42,7 @@ _SPECIAL = ("symmetric", "zone", "truncate", "collation", "position")
 """Clauses that change what a node means and that no rule knows."""
 
 
-def parse(text: str, role: str) -> Tree:
+def parse(text: str, role: Role) -> Tree:
     """SQL text as a tree, or an error that says where it does not parse. The text is public."""
     try:
         found = statements(text, role)
@@ -49,15 +50,19 @@ def parse(text: str, role: str) -> Tree:
         where = ""
         if isinstance(error, sqlglot.errors.ParseError) and error.errors:
             where = f" at column {error.errors[0].get('col')}"
-        raise InvalidArgument(f"{role}={text!r} does not parse as an SQL expression{where}.") from None
+        raise InvalidArgument(
+            f"{role}={text!r}: does not parse as an SQL expression{where}.", argument=role.argument
+        ) from None
     if len(found) != 1:
-        raise InvalidArgument(f"{role}={text!r}: needs one SQL expression, such as \"country = 'DE'\".")
+        raise InvalidArgument(
+            f"{role}={text!r}: needs one SQL expression, such as \"country = 'DE'\".", argument=role.argument
+        )
     if type(found[0]) not in _RULES:
         raise _refused(role, text, found[0])
     return found[0]
 
 
-def statements(text: str, role: str) -> list[Tree]:
+def statements(text: str, role: Role) -> list[Tree]:
     """The syntax trees of SQL text, parsed without a word of sqlglot, which logs text that it does not know."""
     check_unicode(text, role)
     _here.parsing = True
@@ -71,10 +76,12 @@ _here = threading.local()
 logging.getLogger("sqlglot").addFilter(lambda _: not getattr(_here, "parsing", False))
 
 
-def check_unicode(text: str, role: str) -> None:
+def check_unicode(text: str, role: Role) -> None:
     """Refuse text with half a character (a lone surrogate): no engine can read it."""
     if any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidArgument(f"{role} holds {text!r}, which is not valid Unicode text. Remove the lone surrogate.")
+        raise InvalidArgument(
+            f"{role}: holds {text!r}, and needs valid Unicode text. Remove the lone surrogate.", argument=role.argument
+        )
 
 
 def columns_of(tree: Tree) -> list[str]:
@@ -82,28 +89,30 @@ def columns_of(tree: Tree) -> list[str]:
     return list(dict.fromkeys(column.name for column in tree.find_all(exp.Column)))
 
 
-def translate(tree: Tree, engine: Engine, table: ir.Table, role: str, text: str) -> Any:
+def translate(tree: Tree, engine: Engine, table: ir.Table, role: Role, text: str) -> Any:
     """A tree of the SQL text as a column of `table`, made of `row_functions`."""
     return _Translator(engine, table, role, text).column(tree)
 
 
-def row_wise(role: str, what: str) -> str:
+def row_wise(shown: str, what: str) -> str:
     return (
-        f"{role} {what}: it needs to look at one row at a time, so that no user's rows decide over another's. "
+        f"{shown}: {what}, and needs to look at one row at a time, so that no user's rows decide over another's. "
         "Use comparisons, arithmetic and functions of the row's own columns."
     )
 
 
-def _refused(role: str, text: str, tree: Tree) -> InvalidArgument:
+def _refused(role: Role, text: str, tree: Tree) -> InvalidArgument:
     if tree.find(exp.AggFunc, exp.Window, exp.Query):
-        return InvalidArgument(row_wise(f"{role}={text!r}", f"holds {_shown(tree)}"))
-    return InvalidArgument(f"{role}={text!r} holds {_shown(tree)}, which is not among what may be used: {ALLOWED}.")
+        return InvalidArgument(row_wise(f"{role}={text!r}", f"holds {_shown(tree)}"), argument=role.argument)
+    return InvalidArgument(
+        f"{role}={text!r}: holds {_shown(tree)}, and needs to be made of {ALLOWED}.", argument=role.argument
+    )
 
 
 class _Translator:
     """From an SQL tree to a column. What has no rule is refused."""
 
-    def __init__(self, engine: Engine, table: ir.Table, role: str, text: str) -> None:
+    def __init__(self, engine: Engine, table: ir.Table, role: Role, text: str) -> None:
         self._engine, self._table, self._role, self._text = engine, table, role, text
         self._types = dict(table.schema().items())
 
@@ -114,7 +123,10 @@ class _Translator:
         try:
             return rule(self, tree)
         except RecursionError:
-            raise InvalidArgument(f"{self._role}: the expression is nested too deeply.") from None
+            raise InvalidArgument(
+                f"{self._role}: is nested too deeply. Make a column of a part of it first.",
+                argument=self._role.argument,
+            ) from None
         except (row.Misfit, AttributeError, TypeError, ValidationError, ibis.common.exceptions.IbisError):
             pass  # the types do not fit: said below, in our words
         kinds = {c.name: str(self._types[c.name]) for c in tree.find_all(exp.Column) if c.name in self._types}
@@ -128,7 +140,7 @@ class _Translator:
         return _refused(self._role, self._text, tree)
 
     def _wrong(self, what: str) -> InvalidArgument:
-        return InvalidArgument(f"{self._role}={self._text!r}: {what}")
+        return InvalidArgument(f"{self._role}={self._text!r}: {what}", argument=self._role.argument)
 
     def name(self, tree: Tree) -> Any:
         if tree.args.get("table") is not None or not isinstance(tree.this, exp.Identifier):
