@@ -1,4 +1,4 @@
-"""Names that somebody else chose, made harmless where they are shown or stored.
+"""Escaping of names that somebody else chose, for the place in which they are shown or stored.
 
 A name comes from a domain or from a saved file. JSON and Parquet hold it as it is; a terminal, a page, a picture and a
 spreadsheet would each take some of it for an instruction.

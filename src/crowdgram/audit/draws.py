@@ -42,7 +42,7 @@ class Tilt:
 @dataclass(frozen=True)
 class Asked:
     """What a run wants drawn: noise on `values` (or a choice by them) of a kind and scale; or a salt. names: the items
-    of the coordinates, where they are not listed.
+    of the coordinates, if they are not listed.
     """
 
     kind: str
@@ -59,7 +59,7 @@ class Asked:
 @dataclass(frozen=True)
 class Draw:
     """One draw as both tables see it. squared_mu: (l2 distance / sigma)^2, of a Gaussian one. epsilon: the largest loss
-    that it could have, of any other. lone: where items are not listed, log Q/P for each that only the first table has,
+    that it could have, of any other. lone: if items are not listed, log Q/P for each that only the first table has,
     if it was the one raised.
     """
 

@@ -86,7 +86,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Line:
-    """At `rows` rows a user: the users measured by mechanism, and the bounds; None where a theorem does not apply."""
+    """At `rows` rows a user: the users measured by mechanism, and the bounds; None if a theorem does not apply."""
 
     rows: int
     measured: Mapping[str, MeasuredUsers]

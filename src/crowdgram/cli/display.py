@@ -81,7 +81,7 @@ def show(console: Console, release: Release | GroupedRelease, n: int) -> None:
 
 
 def _show_groups(console: Console, release: GroupedRelease, n: int) -> None:
-    # The largest, in the order in which they were given; or, where they were found, of their values.
+    # The largest, in the order in which they were given; or, if they were found, of their values.
     largest = {one.item for one in release.shares.top(_MOST_GROUPS)}
     for group in (release.shares.estimate(item) for item in release.shares if item in largest):
         (name,) = release.shares.texts(group.item)

@@ -114,7 +114,7 @@ def draw_complexity(question: Question, lines: Sequence[Line]) -> matplotlib.fig
 
 
 def _name_ends(ax: Any, ends: dict[str, tuple[float, str]], x: float) -> None:
-    """Names at the right end of the curves, moved up where they would overlap."""
+    """Names at the right end of the curves, moved up if they would overlap."""
     low, high = ax.get_ylim()
     apart = (high / low) ** (1 / 21)  # the height of a line of text
     free = 0.0

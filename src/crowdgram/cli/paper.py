@@ -165,7 +165,7 @@ def _show(console: Console, erratum: Erratum, measure: bool) -> None:
     if measure and erratum.measure is not None:
         found = erratum.measure()
         relation = "is" if found.exact else "is at least"
-        facts["measured"] = f"epsilon {relation} {found.actual:.4g} where {found.claimed:.4g} is claimed: {found.how}"
+        facts["measured"] = f"epsilon {relation} {found.actual:.4g}, claimed {found.claimed:.4g}: {found.how}"
     for name, fact in facts.items():
         lines.add_row(Text(name, style="dim"), Text(fact))
     console.print(Padding(lines, (0, 0, 1, 4)))

@@ -193,7 +193,7 @@ def _group(grouped: Any, group: Any) -> str:
 
 
 def _file_names(first: Path, second: Path) -> tuple[str, str]:
-    """What to call two files: by their names, or by their paths where these are alike."""
+    """What to call two files: by their names, or by their paths if the names are alike."""
     if first.name != second.name:
         return first.name, second.name
     return (str(first), str(second)) if first != second else ("first", "second")

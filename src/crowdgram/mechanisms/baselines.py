@@ -1,7 +1,7 @@
 """The simple mechanisms: the paper's Lemma 1 (Laplace and Gaussian on summed counts) and Section 2 (one row of each
 user).
 
-Their noise grows with the row cap. They are what people use today, the fallback where nothing better applies, and what
+Their noise grows with the row cap. They are what people use today, the fallback if nothing better applies, and what
 everything else is measured against.
 """
 

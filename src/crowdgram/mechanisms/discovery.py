@@ -277,7 +277,7 @@ def _sums(sets: ItemSets, alive: Integers, gains: Integers, statistic: type[Weig
 
 
 def _added(evidence: Integers, noisy: Integers) -> Integers:
-    """evidence + noisy, exactly: in unbounded integers where 64 bits may not do."""
+    """evidence + noisy, exactly: in unbounded integers if 64 bits may not suffice."""
     if np.all((noisy > -(2**58)) & (noisy < 2**58)) and evidence.dtype == np.int64:
         return evidence + noisy
     exact: Integers = evidence.astype(object) + noisy.astype(object)

@@ -1,4 +1,4 @@
-"""Two measurements of one thing, made into one."""
+"""Two measurements of one quantity, combined."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ from typing import overload
 
 from ..arrays import Floats
 
-__all__ = ["agreed"]
+__all__ = ["inverse_variance_mean"]
 
 
 @overload
-def agreed(one: float, deviation: float, other: float, other_deviation: float) -> tuple[float, float]: ...
+def inverse_variance_mean(
+    one: float, deviation: float, other: float, other_deviation: float
+) -> tuple[float, float]: ...
 
 
 @overload
-def agreed(one: Floats, deviation: float, other: Floats, other_deviation: float) -> tuple[Floats, float]: ...
+def inverse_variance_mean(
+    one: Floats, deviation: float, other: Floats, other_deviation: float
+) -> tuple[Floats, float]: ...
 
 
 @overload
-def agreed(one: Floats, deviation: Floats, other: Floats, other_deviation: float | Floats) -> tuple[Floats, Floats]: ...
+def inverse_variance_mean(
+    one: Floats, deviation: Floats, other: Floats, other_deviation: float | Floats
+) -> tuple[Floats, Floats]: ...
 
 
-def agreed(
+def inverse_variance_mean(
     one: float | Floats, deviation: float | Floats, other: float | Floats, other_deviation: float | Floats
 ) -> tuple[float | Floats, float | Floats]:
     """The mean of two measurements by inverse variance, and its standard deviation."""

@@ -28,7 +28,7 @@ WORTH = 5 / 8
 """What rounds make of the items of a user by adapting: as if the threshold were lower by this factor."""
 
 TOLERABLE = 0.08
-"""The l1 bias that one histogram may be predicted to have where rows are asked for. It saves more than that."""
+"""The l1 bias that one histogram may be predicted to have, by rows. It saves more than that."""
 
 MOST_OF_THEM = 0.6
 """The part of users whose rows must be seen for that prediction to be believed."""

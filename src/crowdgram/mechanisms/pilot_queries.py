@@ -45,7 +45,7 @@ assert EDGES[-1] == ROW_LIMIT
 MANY_ITEMS = 200
 """Items from which on looks are as small as they get."""
 FOUND = 100
-"""Items that are taken to be found where they are discovered: looks are reserved before that."""
+"""The number of items that is assumed if they are discovered: pilot queries are reserved before that."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Users with one item or a few: one noisy histogram is both the list of items and what is said of them.
 
-Gaussian rounds (`discovery`) suit users who have many items. Where users have one or a few, plain Laplace noise needs
+Gaussian rounds (`discovery`) suit users who have many items. If users have one or a few, plain Laplace noise needs
 far fewer of them to tell an item from one that a single user has. And then nothing need be kept for a second
 measurement: what passes the threshold has been measured already. A small rest of the budget measures what did not.
 
@@ -22,7 +22,7 @@ from ..privacy.threshold import lone_laplace_threshold
 from ..tables import UNIT, CappedRows, Counts, RootOfItems, Rows, UserTotals, held_items
 from .discovery import LOOKS, MOST_ITEMS_OF_A_TABLE
 from .estimate import CONFIDENCE, Divisor, Estimate, combine, spread_bias
-from .measurements import agreed
+from .measurements import inverse_variance_mean
 from .pilot_queries import Rows as RowsSeen
 from .row_bound import Disagreement, bias_of
 from .shrink import shrink
@@ -51,7 +51,7 @@ as much as what a higher threshold misses, if a histogram of s users finds about
 
 MOST_HELD, NEARLY_ALONE = 4, 2
 """Items of one user that are in the histogram; who has more draws among them. Each might be a lone item, so the
-threshold is a little lower where fewer are allowed.
+threshold is a little lower if fewer are allowed.
 """
 ROOT_ALONE = 1.25
 """Users with a mean root below this mostly have one item, and few have more than NEARLY_ALONE."""
@@ -76,7 +76,7 @@ class ItemsPerUser:
 @dataclass(frozen=True)
 class RowWeights:
     """How users weigh: min(rows / row_cap, 1), which is `mass` in the mean. bias: predicted, of the answer by rows, in
-    l1. users: how many of them the rows were seen of. unseen: users by rows where that shows nothing. Noisy values.
+    l1. users: how many of them the rows were seen of. unseen: users by rows if that shows nothing. Noisy values.
     """
 
     row_cap: int = 1
@@ -92,7 +92,7 @@ class RowWeights:
 
 @dataclass(frozen=True)
 class HistogramItems:
-    """What passed the threshold, with its noisy sums: noisy values. scale: of their noise. weights: by rows; None where
+    """What passed the threshold, with its noisy sums: noisy values. scale: of their noise. weights: by rows; None if
     users weigh the same.
     """
 
@@ -108,7 +108,7 @@ class HistogramItems:
 
 def query_items_per_user(held: UserTotals, spending: Looks) -> ItemsPerUser | None:
     """How many users there are, and the mean over them of sqrt(d_u), d_u their number of items, at most FURTHEST; None
-    if too few are seen. A second look is taken where the first shows too little.
+    if too few are seen. A second query is made if the first shows too little.
 
     Guarantee: Laplace noise on `RootOfItems`, two non-negative integers that sum to UNIT for each user, in each look.
     """
@@ -118,7 +118,7 @@ def query_items_per_user(held: UserTotals, spending: Looks) -> ItemsPerUser | No
     for purpose, share in LOOKS.items():
         epsilon = share * spending.guarantee.epsilon
         noisy, event = spending.laplace(purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
-        seen, deviation = agreed(seen, deviation, noisy / UNIT, 2 * event.scale / UNIT)
+        seen, deviation = inverse_variance_mean(seen, deviation, noisy / UNIT, 2 * event.scale / UNIT)
         if seen.sum() > ENOUGH * deviation:
             break
     users = float(seen.sum())

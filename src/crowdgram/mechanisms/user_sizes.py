@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from ..arrays import Booleans, Floats
-from .measurements import agreed
+from .measurements import inverse_variance_mean
 from .tuning import TUNING
 
 __all__ = ["Bins", "Crowds", "merged", "read"]
@@ -69,7 +69,7 @@ class Bins:
         """Two looks at the same users, weighed by inverse variance, in the bins that both have."""
         edges = np.intersect1d(self.edges, other.edges)
         one, two = self.merged(edges), other.merged(edges)
-        users, deviations = agreed(one.users, one.deviations, two.users, two.deviations)
+        users, deviations = inverse_variance_mean(one.users, one.deviations, two.users, two.deviations)
         return Bins(users, deviations, edges, self.laplace)
 
 

@@ -33,8 +33,8 @@ BINOMIAL_CONSTANT = MEASURED_CONSTANT
 1/350 the cover alone would have millions of points."""
 
 MOST_HYPOTHESES = 2**15
-"""No cover has more: where the printed one would, one of the covering radius that its proof needs is taken, and
-where even that would, the finest one of so many. (By then the theorem asks for billions of users.)"""
+"""No cover has more: if the printed one would, one of the covering radius that its proof needs is taken, and
+if even that would, the finest one of so many. (By then the theorem asks for billions of users.)"""
 
 SMALL_UNIT = 2**10
 """A user counts 2^10 where noise is added, so that the noise's integer steps are far below its scale."""
@@ -67,7 +67,7 @@ def angular_cover(m: int, radius: float) -> Floats:
 
 
 def binom_cover(m: int, alpha: float) -> Floats:
-    """The cover of Algorithm 2: {0, c alpha/(20 m), ..., 1}, or where that has more than MOST_HYPOTHESES points, one of
+    """The cover of Algorithm 2: {0, c alpha/(20 m), ..., 1}, or if that has more than MOST_HYPOTHESES points, one of
     the covering radius that its proof needs, c alpha/10, or of the least radius that so many points allow.
     """
     spacing = BINOMIAL_CONSTANT * alpha / (20 * m)

@@ -2,7 +2,7 @@
 
 Two settings. constants="paper": epsilon', alpha' and the cover as printed, but for the errata. constants="tight":
 the same algorithms with the composition that is really spent (families of choices of which a user changes few),
-under add-remove with scores that all move one way where that is cheaper, with Gaussian noise in SmallBinom, and an
+under add-remove with scores that all move one way if that is cheaper, with Gaussian noise in SmallBinom, and an
 accuracy chosen by predicted error.
 """
 
@@ -154,10 +154,10 @@ def learn(
     variable: bool = False,
     checked: bool = True,
 ) -> Learned:
-    """Theorem 2's algorithm: Dense where k <= m, Sparse where k > m. The regime depends on public (or noisy) k and
+    """Theorem 2's algorithm: Dense if k <= m, Sparse if k > m. The regime depends on public (or noisy) k and
     m only.
 
-    With tight constants and `checked=False`, Sparse is taken where 2k > m already: hypotheses within 3 alpha of p =
+    With tight constants and `checked=False`, Sparse is taken if 2k > m already: hypotheses within 3 alpha of p =
     0 cannot be told apart from below, so that PHS alone leans upwards on many small probabilities.
 
     Guarantee: that of the one that runs. Theorem 2 needs epsilon <= 1.
@@ -173,7 +173,7 @@ def learn(
 class _Plan:
     """How tight constants run PHS: range of a choice, symbols paid for, accuracy in total variation, covering radius.
 
-    No theorem speaks of tight constants; `doubts` say where chance is likely to win.
+    No theorem speaks of tight constants; `doubts` say when the choices are likely to be chance.
     """
 
     epsilon: float
@@ -195,7 +195,7 @@ def _tight_plan(k: int, m: int, users: int, spending: AnyFinish, alpha: float | 
     """
     adjacency = spending.guarantee.adjacency
     few = changed_symbols(k, m, adjacency)
-    # Monotone scores need half the range, but every symbol is paid for: cheaper where sqrt(k) < 2 sqrt(changed).
+    # Monotone scores need half the range, but every symbol is paid for: cheaper if sqrt(k) < 2 sqrt(changed).
     monotone = adjacency is Adjacency.ADD_REMOVE and k < 4 * few
     changed = k if monotone else few
     epsilon = spending.selection_epsilon(changed, share)

@@ -231,7 +231,7 @@ def _gap(m: int, cover: Floats, i: Integers, j: Integers) -> tuple[Integers, Flo
 
 def _first(own: Integers, low: Integers, most: Integers, holds: Callable[[Integers, Integers], Booleans]) -> Integers:
     """For each of `own`, the smallest number of steps from `low` to `most` for which `holds`, and holds beyond it;
-    most + 1 where none does.
+    most + 1 if none does.
     """
     high = np.maximum(most + 1, low)
     while np.any(open_ := low < high):

@@ -305,7 +305,7 @@ class _Spent:
         if self.mu_squared is None:
             return 1.0
         left = Fraction(epsilon) - self.pure
-        # Epsilons that add up: the grid of losses, whose step is rounded up, may say more where they are tiny.
+        # Epsilons that add up: the grid of losses, whose step is rounded up, may say more if they are tiny.
         added = self.gaussian_only()._noise_delta(-float_up(-left)) if self.pure > 0 and left >= 0 else 1.0
         return min(self._composed(epsilon), added)
 

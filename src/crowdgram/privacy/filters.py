@@ -96,7 +96,7 @@ class Cost:
 class Plan:
     """What a release may cost, known before it reads the table: one of `ways`, whatever its noise turns out to be.
 
-    looks: the purposes of the events that count as looks. known: whether the events tell what was spent; where
+    looks: the purposes of the events that count as looks. known: whether the events tell what was spent; if
     they do not, a release costs what it promised.
     """
 
@@ -237,7 +237,7 @@ class Filter:
 
     @classmethod
     def of(cls, guarantee: Guarantee) -> Filter:
-        """The boxes of a budget; none where delta is 0."""
+        """The boxes of a budget; none if delta is 0."""
         epsilon, delta = guarantee.epsilon, guarantee.delta
         if delta == 0.0:
             return cls(epsilon, 0.0, ())

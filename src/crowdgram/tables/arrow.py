@@ -34,7 +34,7 @@ _LARGE = {
 
 
 def as_text(values: pa.Array, codec: str = UTF8) -> pa.Array:
-    """Bytes as strings; null where they are no text in this encoding, which Python knows by this name."""
+    """Bytes as strings; null if they are no text in this encoding, which Python knows by this name."""
     if codec == UTF8:
         try:
             return values.cast(pa.string())
@@ -83,7 +83,7 @@ def holds_text(kind: pa.DataType) -> bool:
 
 
 def flat(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
-    """The columns to read, of a file or a query; None for all, without lists, maps and the like: where these hold more
+    """The columns to read, of a file or a query; None for all, without lists, maps and the like: if these hold more
     than 2 GiB, Arrow and DuckDB fail to hand them over.
     """
     nested = [field.name for field in schema if pa.types.is_nested(_stored(field.type))]
@@ -189,7 +189,7 @@ def _shifted(column: Any) -> Any:
 
 
 def _there_or_not(kind: pa.DataType) -> pa.Array:
-    """A value of an opaque type, and a null; of bytes where Arrow cannot make one of that type."""
+    """A value of an opaque type, and a null; of bytes if Arrow cannot make one of that type."""
     value: Any = [None] * kind.list_size if pa.types.is_fixed_size_list(kind) else []
     if pa.types.is_struct(kind):
         value = {}

@@ -178,7 +178,7 @@ def _summed(table: ir.Table, groups: Sequence[str], most: int) -> ir.Table:
     Each n <= COUNT_LIMIT is summed in two halves of 20 bits, so that neither sum leaves 64 bits for less than 2^43
     rows (docs/proofs/bounded-sums.md).
     """
-    high = table.n // _HALF  # exact where an engine divides in doubles: n is below 2^52
+    high = table.n // _HALF  # exact if an engine divides in doubles: n is below 2^52
     halves = table.mutate(high=high, low=table.n - high * _HALF)
     sums = halves.group_by(*groups).agg(high=halves.high.sum(), low=halves.low.sum())
     high = ibis.least(sums.high, ibis.literal(SUM_LIMIT // _HALF, "int64"))

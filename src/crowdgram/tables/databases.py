@@ -5,7 +5,7 @@ PostgreSQL the columns that are needed, and no others, are streamed into the emb
 are the same integers whatever the database, nothing is written there, and memory does not grow with the table.
 
 No SQL of the caller is run: of a query, the table is opened by its name, and the rest is rebuilt (`queries`). What a
-view computes, its database computes; whoever made the view answers for it.
+view computes, its database computes; whoever made the view is responsible for it.
 
 Types come from the declared types of the columns. SQLite enforces none: a value of another type than its column
 declares is read as missing. Errors name the database without user name or password, and never quote a row.
@@ -379,7 +379,7 @@ def _codec(connection: Any) -> str:
 
 
 def _fetch(connection: Any, query: bytes) -> Iterator[list[tuple[Any, ...]]]:
-    # Not by the driver's own named cursor, which reads the query as ASCII where the client has no encoding.
+    # Not by the driver's own named cursor, which reads the query as ASCII if the client has no encoding.
     name = fresh_name()
     with connection.cursor(binary=True) as cursor:
         cursor.execute(f"DECLARE {name} NO SCROLL CURSOR FOR ".encode() + query)
@@ -470,7 +470,7 @@ def _postgres_column(name: str, kind: str) -> _Column:
 
 
 def _finite(moment: str) -> str:
-    """Null where Python has no such date."""
+    """Null if Python has no such date."""
     return f"CASE WHEN {moment} >= '0001-01-01' AND {moment} < '10000-01-01' THEN {moment} END"
 
 

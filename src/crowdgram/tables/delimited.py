@@ -53,7 +53,7 @@ def delimited(
 
 
 def read_header(path: str, delimiter: str) -> list[str] | None:
-    """The names in the header line; None where there is no such line."""
+    """The names in the header line; None if there is no such line."""
     with _open(path) as file:
         record, _ = _first(file, delimiter.encode())
     if record is None:

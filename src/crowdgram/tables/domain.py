@@ -40,9 +40,9 @@ MOST_COMBINATIONS = 10_000_000
 class Domain:
     """Distinct items, in the types of the item columns, in the order of the release.
 
-    groups: where there are any, the values of the first item column that have an item more each, after the listed ones:
-    for the rows of the group whose item is not listed. other: there is one item more, the last, for all rows that have
-    none yet. Without, such rows are dropped.
+    groups: if there are any, the values of the first item column that have one more item each, after the listed ones,
+    for the rows of the group whose item is not listed. other: there is one more item, the last, for all other rows.
+    Without it, such rows are dropped.
     """
 
     items: tuple[Item, ...]

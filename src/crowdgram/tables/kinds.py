@@ -52,7 +52,7 @@ _PLURAL: dict[Kind, str] = {
 
 
 def kind_of(dtype: dt.DataType) -> Kind | None:
-    """The kind of a column of this type; None where it has none."""
+    """The kind of a column of this type; None if it has none."""
     if dtype.is_integer():
         return "integer"
     for name in ("string", "boolean", "date", "timestamp", "uuid"):
@@ -98,8 +98,8 @@ def moment(column: Any) -> Any:
     if not dtype.is_timestamp():
         return column
     if dtype.scale != 9:
-        column = _in_years(column)  # before the cast, which fails where microseconds do not reach
-    # Engines are set to UTC when Ibis connects to them; where the caller has set another zone, a cast moves the moment.
+        column = _in_years(column)  # before the cast, which fails beyond the range of microseconds
+    # Engines are set to UTC when Ibis connects to them; if the caller has set another zone, a cast moves the moment.
     return _in_years(column.cast(_MICROSECONDS))
 
 

@@ -3,8 +3,8 @@
 The text of a query never reaches the database. It is parsed, and what it asks for is rebuilt: the table is opened by
 its name, and columns and filter are expressions like any other (`expressions`). So a query keeps each row with its
 user and cannot fail on a row, by the same argument (docs/proofs/filters.md), and it means the same in every database.
-Whatever is no part of that form is refused. A view can hold it: then the database computes it, and whoever made the
-view answers for it.
+Anything else is refused. A view can hold it: then the database computes it, and whoever made the view is responsible
+for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Query", "read_query"]
 _FORM = (
     "A query is SELECT columns and expressions of one row FROM one table, perhaps WHERE a condition of one row. For "
     "anything else make a view in the database, each row of which comes from one user's data alone, and give that as "
-    "the table: for what a view does, whoever made it answers."
+    "the table. Crowdgram does not check what a view computes."
 )
 _WHAT: dict[str, str] = {
     "distinct": "DISTINCT",

@@ -70,7 +70,7 @@ def type_of(value: Any) -> Type:
 
 
 def pin(value: Any, to: Type | dt.DataType) -> Any:
-    """The value in this type, by a cast that nothing leaves out and that gives null where it cannot be done."""
+    """The value in this type, by a cast that cannot fail: it gives null if a value does not fit."""
     return ops.TryCast(value, TYPES[to] if isinstance(to, str) else to).to_expr()
 
 

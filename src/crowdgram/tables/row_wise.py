@@ -1,11 +1,11 @@
-"""A second line behind the rules: the engine's own plan of what they built holds projections and filters alone.
+"""A second check behind the rules: the engine's own plan of what they built holds projections and filters alone.
 
 The rules of `sql_text` and `expressions` let nothing pass that looks beyond one row. If a rule were wrong, the plan
 would show it: an aggregate, a window, a DISTINCT, a sort, a limit, a sample, a join, a set operation and a subquery
 are operators of their own there. So what was built over the opened table is built over one row of nulls in its place,
 and every operator of the plan has to be on the engine's list (`Engine.ROW_WISE`). What the opened table itself computes
-(a view, an Ibis table, a frame) is not in that plan: whoever made it answers for it. The plan is read before an engine
-simplifies it, and by the schema alone: no row is read.
+(a view, an Ibis table, a frame) is not in that plan: whoever made it is responsible for it. The plan is read before
+an engine simplifies it, and by the schema alone: no row is read.
 """
 
 from __future__ import annotations

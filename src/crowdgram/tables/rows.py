@@ -1,7 +1,7 @@
 """The private rows: a source with its columns chosen, filtered and checked, by the schema alone.
 
 Whatever the columns are called, the table that the rest of the package works with has `user`; the keys `item`,
-`item_1`, ... for the item columns; and `n` where rows are counted already. Filters and computed items look at one row
+`item_1`, ... for the item columns; and `n` if rows are counted already. Filters and computed items look at one row
 at a time, and the user column is taken as it is: so the rows of one user still come from that user's rows alone
 (docs/proofs/filters.md).
 """
@@ -187,7 +187,7 @@ def _count(column: Any, name: str, text: bool) -> Any:
     """
     dtype = column.type()
     if text and dtype.is_string():
-        # "3.0" is how pandas writes a 3 where another count is missing.
+        # "3.0" is how pandas writes a 3 if another count is missing.
         whole_number = column.re_search(r"^\s*\+?[0-9]{1,30}(\.0{1,30})?\s*$")
         digits = ibis.ifelse(whole_number, column.strip(), ibis.null("string"))
         column = digits.try_cast("float64")  # exact below 2^53, and whatever is above COUNT_LIMIT is cut to it

@@ -98,7 +98,7 @@ Values = TypeVar("Values", bound=Sequence[int] | Integers, covariant=True)
 
 @dataclass(frozen=True)
 class BoundedSum(Generic[Values]):
-    """One number for each coordinate: 64-bit integers in an array, or Python's in a list where they may be larger."""
+    """One number for each coordinate: 64-bit integers in an array, or Python's in a list if they may be larger."""
 
     values: Values
     bound: Bound
@@ -161,7 +161,7 @@ def check_row_cap(row_cap: int) -> None:
 
 
 def base_weight(users: ir.Table, row_cap: int, unit: int) -> Any:
-    """The weight of a user that nothing clips: floor(unit / max(m_u, row_cap)). Exact even where an engine divides
+    """The weight of a user that nothing clips: floor(unit / max(m_u, row_cap)). Exact even if an engine divides
     in doubles: both are far below 2^52.
     """
     return (ibis.literal(unit, "int64") // ibis.greatest(users.rows, ibis.literal(row_cap, "int64"))).cast("int64")
