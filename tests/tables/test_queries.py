@@ -357,7 +357,7 @@ def test_a_path_is_no_table_of_spark(form, spark, tmp_path):
     (tmp_path / "t").write_text("who,what\na,x\n")
     for kind in ("binaryFile", "text", "csv"):
         given = {"table": f"{kind}.{tmp_path}/t"} if form == "table" else {"query": f'from "{kind}"."{tmp_path}/t"'}
-        with pytest.raises(UnreadableSource, match="has no table"):
+        with pytest.raises(UnreadableSource, match="is not in Spark"):
             open_rows(Database("spark:", **given), user="path", item="length")
 
 
