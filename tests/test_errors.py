@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pickle
 import re
@@ -137,6 +138,39 @@ def test_the_list_at_fault_is_a_field(argument, given):
         crowdgram.release(table, **asked)
     assert caught.value.argument == argument
     assert str(caught.value).startswith(argument)
+
+
+def raised(names):
+    """Every call in the package that makes an error of one of these names, with the file and line it is in."""
+    for path in sorted(Path(crowdgram.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+                yield f"{path.name}:{node.lineno}", node
+
+
+def begins_with_its_argument(call):
+    """Whether a message that starts with plain text starts with the argument that the raiser gives, as it is written:
+    `name=value:`, `name:`, `name, other:`, or `--option`.
+    """
+    argument = ast.literal_eval(next(one.value for one in call.keywords if one.arg == "argument"))
+    message = call.args[0].values[0] if isinstance(call.args[0], ast.JoinedStr) else call.args[0]
+    start = re.escape(argument) + (r"\b" if argument.startswith("--") else r"(?:[=:,]|$)")
+    return re.match(start, message.value) is not None
+
+
+def test_messages_begin_with_their_argument():
+    found = {
+        place: begins_with_its_argument(call)
+        for place, call in raised({"InvalidArgument", "InvalidDomain", "UnknownItem"})
+        if any(
+            one.arg == "argument" and isinstance(one.value, ast.Constant) and one.value.value for one in call.keywords
+        )
+        and isinstance(getattr(call.args[0], "values", [call.args[0]])[0], ast.Constant)
+    }
+    assert len(found) > 100
+    assert [place for place, right in found.items() if not right] == []
+    wrong = ast.parse('InvalidArgument("epsilon needs to be above 0.", argument="epsilon")').body[0].value
+    assert not begins_with_its_argument(wrong)
 
 
 @pytest.mark.parametrize(("column", "given"), [("who", {"user": "who"}), ("share", {"item": "share"})])

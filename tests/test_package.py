@@ -6,6 +6,7 @@ import ast
 import contextlib
 import importlib
 import inspect
+import re
 import shutil
 import subprocess
 import sys
@@ -164,3 +165,12 @@ def test_a_release_does_not_load_the_slow_part_of_scipy():
     """scipy.stats takes longer to load than most releases take to run."""
     code = "import sys, crowdgram.releases.pipeline, crowdgram.mechanisms; sys.exit('scipy.stats' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_array_types_have_one_home():
+    """A type of arrays of one kind of number is defined in `arrays` alone, and called by the same name everywhere."""
+    package = Path(crowdgram.__file__).parent
+    homes = {
+        path.name for path in package.rglob("*.py") if re.search(r"^\w+ = \S*NDArray\[", path.read_text(), re.MULTILINE)
+    }
+    assert homes == {"arrays.py"}

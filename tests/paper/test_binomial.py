@@ -134,7 +134,7 @@ def test_small_binom_spends_what_it_says():
     event = small_binom(tallies, spending, users=200, changed=20, epsilon=0.01).event
     assert event == SparseLaplaceEvent("users who have each item", 1024, 102400.0, 30, 20)
     for bad in ({"epsilon": 0.01, "changed": 9}, {"changed": 20}):
-        with pytest.raises(InvalidArgument, match=r"changed=9|epsilon or mu"):
+        with pytest.raises(InvalidArgument, match=r"changed=9|^epsilon: needs"):
             small_binom(tallies, budget(), users=200, **bad)
 
 

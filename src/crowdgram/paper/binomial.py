@@ -161,7 +161,7 @@ def small_binom(
         noisy, event = spending.gaussian("users who have each item", seen, bound=norm, mu=mu, non_negative=True)
         deviation = event.sigma / SMALL_UNIT
     else:
-        raise InvalidArgument("epsilon or mu is needed: how much SmallBinom may spend.", argument="epsilon")
+        raise InvalidArgument("epsilon: needs to be given, or mu: how much SmallBinom may spend.", argument="epsilon")
     share = np.clip(noisy / (SMALL_UNIT * users), 0.0, 1.0)
     cap = min(4.0 / m, 1.0)
     with np.errstate(divide="ignore"):

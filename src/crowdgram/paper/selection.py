@@ -72,7 +72,7 @@ class Hypotheses:
         if not 0.0 < alpha < 1.0:
             raise InvalidArgument(f"alpha={alpha!r}: PHS needs an accuracy above 0 and below 1.", argument="alpha")
         if len(cover) < 1 or np.any(np.diff(cover) <= 0) or cover[0] < 0 or cover[-1] > 1:
-            raise InvalidArgument("cover needs strictly increasing probabilities within 0 and 1.", argument="cover")
+            raise InvalidArgument("cover: needs strictly increasing probabilities within 0 and 1.", argument="cover")
         return cls(m, cover, alpha, _compare(m, cover, alpha, -1), _compare(m, cover, alpha, +1))
 
     def __len__(self) -> int:

@@ -178,7 +178,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
         if type(event) is cls:
             return {"kind": kind, **asdict(event)}
     raise InvalidArgument(
-        f"event is a {type(event).__name__}: needs to be one of {sorted(_EVENT_TYPES)}.", argument="event"
+        f"event: is a {type(event).__name__}, and needs to be one of {sorted(_EVENT_TYPES)}.", argument="event"
     )
 
 
@@ -240,8 +240,8 @@ def to_dp_event(events: Iterable[Event], *, without_thresholds: bool = False) ->
             case ThresholdEvent():
                 if not without_thresholds:
                     raise InvalidArgument(
-                        f"a threshold with delta={event.delta:g} is among the events, and dp_accounting has no event "
-                        "for it. Use without_thresholds=True, and add this delta to that of the accountant.",
+                        "without_thresholds=False: dp_accounting has no event for the threshold with "
+                        f"delta={event.delta:g}. Use without_thresholds=True, and add this delta to that of the accountant.",
                         argument="without_thresholds",
                     )
     return dp_accounting.ComposedDpEvent(translated)

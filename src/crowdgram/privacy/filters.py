@@ -88,7 +88,9 @@ class Cost:
     def from_dict(cls, values: dict[str, Any]) -> Cost:
         """The cost that `to_dict` wrote."""
         if set(values) != {field.name for field in fields(cls)}:
-            raise InvalidArgument(f"values have the keys {sorted(values)}: need those of a cost.", argument="values")
+            raise InvalidArgument(
+                f"values: has the keys {sorted(values)}, and needs those of a cost.", argument="values"
+            )
         return cls(**values)
 
 
@@ -106,7 +108,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.ways:
-            raise InvalidArgument("a plan needs at least one way.", argument="ways")
+            raise InvalidArgument("ways: needs at least one.", argument="ways")
 
     @property
     def most(self) -> Cost:

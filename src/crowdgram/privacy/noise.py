@@ -258,17 +258,15 @@ def _clamped(values: Any) -> Integers:
     array = values if isinstance(values, np.ndarray) else _from_sequence(values)
     if array.ndim != 1:
         raise InvalidArgument(
-            f"values have {array.ndim} dimensions: need to be a vector. Flatten them first.", argument="values"
+            f"values: has {array.ndim} dimensions, and needs to be a vector. Flatten it first.", argument="values"
         )
     if array.dtype == object:
         if not all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in array):
-            raise InvalidArgument(
-                "values hold something other than whole numbers; pass integers only.", argument="values"
-            )
+            raise InvalidArgument("values: needs whole numbers only. Pass integers.", argument="values")
         return np.array([min(max(int(value), -_CLAMP), _CLAMP) for value in array], dtype=np.int64)
     if array.dtype.kind not in "iu":
         raise InvalidArgument(
-            f"values have dtype {array.dtype}: need to be integers. Scale and round them first.", argument="values"
+            f"values: has dtype {array.dtype}, and needs integers. Scale and round them first.", argument="values"
         )
     if array.dtype.kind == "u":
         return np.minimum(array.astype(np.uint64), np.uint64(_CLAMP)).astype(np.int64)

@@ -44,7 +44,7 @@ def lone_threshold(tops: Sequence[int], rounds: int, sigma: float, delta: float)
         )
     if not tops or not 1 <= rounds <= MOST_SEARCH_ROUNDS or not 2.0 < sigma < math.inf:
         raise InvalidArgument(
-            f"tops need an entry, rounds a number from 1 to {MOST_SEARCH_ROUNDS}, sigma one above 2.", argument="tops"
+            f"tops: needs an entry, rounds a number from 1 to {MOST_SEARCH_ROUNDS}, sigma one above 2.", argument="tops"
         )
     spread, numbers = math.sqrt(rounds) * sigma, np.arange(1, len(tops) + 1)
     z = -ndtri(-np.expm1(math.log1p(-delta * (1.0 - 1e-6)) / numbers))
@@ -69,7 +69,7 @@ def lone_laplace_threshold(mass: int, most: int, scale: float, delta: float) -> 
             f"delta={delta!r}: needs to be at least {LEAST_DELTA:g} and below a half for a threshold.", argument="delta"
         )
     if mass < 1 or most < 1 or not (scale > 0.0 and math.isfinite(scale)):
-        raise InvalidArgument("mass, most and scale need to be above 0, and finite.", argument="mass")
+        raise InvalidArgument("mass, most, scale: need to be above 0, and finite.", argument="mass")
     others = math.log1p((most - 1) * math.exp(-mass / scale))
     beyond = scale * (others - math.log1p(math.exp(-1.0 / scale)) - math.log(delta))
     # Doubles are good to 2^-50 of the largest term.

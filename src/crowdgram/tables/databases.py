@@ -87,7 +87,7 @@ class Database:
                 object.__setattr__(self, name, given[name])
         if (self.table is None) == (self.query is None):
             raise InvalidArgument(
-                f"address={self.shown}: needs table or query, and not both. Give one.", argument="table"
+                f"table: {self.shown} needs table or query, and not both. Give one.", argument="table"
             )
 
     @property

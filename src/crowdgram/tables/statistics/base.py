@@ -157,7 +157,7 @@ class Statistic(ABC, Generic[View, Result]):
 def check_row_cap(row_cap: int) -> None:
     """Refuse a cap outside the limits that keep every product in 64 bits."""
     if not 1 <= row_cap <= counting.ROW_LIMIT:
-        raise InvalidArgument(f"row_cap={row_cap} needs to be in 1..{counting.ROW_LIMIT}.", argument="row_cap")
+        raise InvalidArgument(f"row_cap={row_cap}: needs to be in 1..{counting.ROW_LIMIT}.", argument="row_cap")
 
 
 def base_weight(users: ir.Table, row_cap: int, unit: int) -> Any:

@@ -77,17 +77,18 @@ class Centre:
     def __post_init__(self) -> None:
         largest = int(self.stretches.max(initial=1))
         if self.coordinates.shape != self.stretches.shape:
-            raise InvalidArgument("coordinates and stretches need one entry for each item.", argument="coordinates")
+            raise InvalidArgument("coordinates, stretches: need one entry for each item.", argument="coordinates")
         if not 0 <= self.bits <= MAX_BITS or int(self.stretches.min(initial=1)) < 1 or largest > MAX_STRETCH:
             raise InvalidArgument(
-                f"bits={self.bits} needs to be in 0..{MAX_BITS} and stretches (largest {largest}) in 1..{MAX_STRETCH}.",
+                f"bits={self.bits}: needs to be in 0..{MAX_BITS}, and stretches (largest {largest}) in "
+                f"1..{MAX_STRETCH}.",
                 argument="bits",
             )
         if np.any(self.coordinates < 0) or np.any(self.coordinates > 2**self.bits):
-            raise InvalidArgument("coordinates need to be in 0..2^bits.", argument="coordinates")
+            raise InvalidArgument("coordinates: need to be in 0..2^bits.", argument="coordinates")
         if _exact_sum(self.coordinates) > 2**self.bits + len(self.coordinates):
             raise InvalidArgument(
-                "coordinates need to be those of a distribution: rounded, they sum to 2^bits at most.",
+                "coordinates: need to be those of a distribution: rounded, they sum to 2^bits at most.",
                 argument="coordinates",
             )
 
@@ -155,7 +156,7 @@ class Distances:
         All levels of a user add up to the vector w_u (g(u), B m_u), clipped at the last radius; each is rounded down.
         """
         if not radii:
-            raise InvalidArgument("radii are empty: give at least one.", argument="radii")
+            raise InvalidArgument("radii: needs at least one.", argument="radii")
         common = (self.centre, self.norm, row_cap, unit)
         return sum_levels(self, [Level(*common, low, high, mass_scale) for low, high in pairwise([0, *radii])])
 
@@ -168,7 +169,8 @@ def distances(counts: Counts, centre: Centre, norm: Norm = "l2") -> Distances:
     """Measure every user against `centre`. One pass over the counts; none in l2 if the centre is even."""
     if len(centre.coordinates) != counts.items:
         raise InvalidArgument(
-            f"centre has {len(centre.coordinates)} coordinates, the domain {counts.items} items.", argument="centre"
+            f"centre: has {len(centre.coordinates)} coordinates, and needs one for each of {counts.items} items.",
+            argument="centre",
         )
     table = _l2(counts, centre) if norm == "l2" else _l1(counts, centre)
     kept = counts.engine.keep(table, "measuring users against the centre")
@@ -189,7 +191,7 @@ class _Measured(Statistic[Distances, Result]):
     def __post_init__(self) -> None:
         check_row_cap(self.row_cap)
         if not 1 <= self.unit <= UNIT:
-            raise InvalidArgument(f"unit={self.unit} needs to be in 1..2^30.", argument="unit")
+            raise InvalidArgument(f"unit={self.unit}: needs to be in 1..2^30.", argument="unit")
 
     def _unclipped(self, view: Distances) -> Any:
         """w_u, as a double."""
@@ -245,12 +247,11 @@ class Level(_Measured[BoundedSum[list[int]]]):
         super().__post_init__()
         if not 0 <= self.low < self.high <= MAX_RADIUS:
             raise InvalidArgument(
-                f"radii from {self.low} to {self.high} need to increase within 1..2^50. Use a smaller unit or fewer "
-                "bits.",
+                f"radii: {self.low} and {self.high} need to increase within 1..2^50. Use a smaller unit or fewer bits.",
                 argument="radii",
             )
         if not 0 <= self.mass_scale <= MAX_MASS_SCALE:
-            raise InvalidArgument(f"mass_scale={self.mass_scale} needs to be in 0..2^33.", argument="mass_scale")
+            raise InvalidArgument(f"mass_scale={self.mass_scale}: needs to be in 0..2^33.", argument="mass_scale")
 
     @property
     def bound(self) -> Bound:

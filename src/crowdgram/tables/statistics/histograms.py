@@ -57,7 +57,7 @@ class UsersByRows(Statistic[HasRows, BoundedSum[Integers]]):
 def check_edges(edges: Sequence[float]) -> None:
     """Refuse edges that do not increase."""
     if len(edges) < 1 or any(low >= high for low, high in pairwise(edges)):
-        raise InvalidArgument("edges need to be strictly increasing.", argument="edges")
+        raise InvalidArgument("edges: need to be strictly increasing.", argument="edges")
 
 
 def bin_of(value: float, edges: Sequence[float]) -> int:

@@ -98,7 +98,7 @@ class WeightedSets(Statistic[ItemSets, BoundedSum[Integers]]):
 
     def __post_init__(self) -> None:
         if np.any(self.gains < 0) or np.any(self.gains > GAIN):
-            raise InvalidArgument(f"gains need to be from 0 to {GAIN}.", argument="gains")
+            raise InvalidArgument(f"gains: need to be from 0 to {GAIN}.", argument="gains")
 
     @property
     def bound(self) -> Bound:
@@ -110,7 +110,7 @@ class WeightedSets(Statistic[ItemSets, BoundedSum[Integers]]):
     def totals(self, view: ItemSets) -> Integers:
         """One number for each item that is in a set."""
         if self.gains.shape != (view.items,):
-            raise InvalidArgument("gains need an entry for each item.", argument="gains")
+            raise InvalidArgument("gains: need an entry for each item.", argument="gains")
         active = np.flatnonzero(self.gains)
         if not len(active):
             return np.zeros(view.items, dtype=np.int64)

@@ -72,7 +72,7 @@ class RootOfItems(Statistic[UserTotals, BoundedSum[Integers]]):
 
     def __post_init__(self) -> None:
         if self.furthest < 2:
-            raise InvalidArgument(f"furthest={self.furthest} needs to be at least 2.", argument="furthest")
+            raise InvalidArgument(f"furthest={self.furthest}: needs to be at least 2.", argument="furthest")
 
     @property
     def bound(self) -> Bound:
