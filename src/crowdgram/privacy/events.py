@@ -241,7 +241,8 @@ def to_dp_event(events: Iterable[Event], *, without_thresholds: bool = False) ->
                 if not without_thresholds:
                     raise InvalidArgument(
                         "without_thresholds=False: dp_accounting has no event for the threshold with "
-                        f"delta={event.delta:g}. Use without_thresholds=True, and add this delta to that of the accountant.",
+                        f"delta={event.delta:g}. Use without_thresholds=True, and add this delta to the "
+                        "accountant's.",
                         argument="without_thresholds",
                     )
     return dp_accounting.ComposedDpEvent(translated)
