@@ -112,7 +112,7 @@ def test_a_domain_of_one_item(mechanism):
 def test_a_given_cap_buys_nothing(mechanism):
     made = of(mechanism=mechanism, max_rows_per_user=3)
     assert len(made.events) == 1
-    assert made.parameters == {"items": 5, "max_rows_per_user": 3}
+    assert made.parameters == {"items": 5, "row_bound": "given", "max_rows_per_user": 3}
 
 
 def test_sensitivity_follows_the_adjacency():

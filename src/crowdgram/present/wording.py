@@ -51,7 +51,7 @@ def coverage(release: Release) -> str:
         )
     if release.mechanism == "sample-one":
         return f"{interval} the answer from the sampled rows, one of each user: the figure without noise."
-    if _bound_is_given(release):
+    if release.parameters.get("row_bound") == "given":
         return (
             f"{interval} the table's answer with the given bound: the figure computed from the same rows without "
             "privacy, with users above the bound scaled down to it."
@@ -137,12 +137,6 @@ def warn_of_too_little(made: Release | GroupedRelease) -> None:
     said = too_little(made)
     if said is not None:
         warnings.warn(said, AccuracyWarning, stacklevel=3)
-
-
-def _bound_is_given(release: Release) -> bool:
-    """Whether the contribution bound is the caller's. One that is found costs a pilot query for users by rows."""
-    found = release.rows_above_bound is not None or any(e.purpose.startswith("users by rows") for e in release.events)
-    return release.weight == "rows" and "max_rows_per_user" in release.parameters and not found
 
 
 def _all(number: int) -> str:

@@ -220,7 +220,7 @@ def run(
             events=spending.events,
             mechanism=mechanism.name,
             weight=query.weight,
-            parameters={"items": len(items), **estimate.parameters},
+            parameters={"items": len(items), **query.bound, **estimate.parameters},
             versions=versions,
             measured=estimate.measured,
             other_errors=estimate.other_errors,

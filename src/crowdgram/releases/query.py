@@ -71,6 +71,12 @@ class Query:
         return missing_lists(self.domain, self.groups, grouped=self.grouped)
 
     @property
+    def bound(self) -> dict[str, str]:
+        """A parameter of the release that says so if the contribution bound is the caller's: part of the question."""
+        given = self.weight == "rows" and self.max_rows_per_user is not None
+        return {"row_bound": "given"} if given else {}
+
+    @property
     def discovery_share(self) -> float:
         """The part of the budget that finds items, if a list is missing."""
         return next((one.share for one in (self.domain, self.groups) if isinstance(one, Discover)), Discover().share)
