@@ -29,7 +29,7 @@ ATTACKED: dict[str, Mechanism] = {**{name: kind() for name, kind in MECHANISMS.i
 PILOT = 4
 """Runs that choose the tilt; they take no part in the bound."""
 
-ROUNDING = 1e-9
+LOSS_ROUNDING = 1e-9
 """Relative: what rounding may add to a loss that is summed in doubles."""
 
 
@@ -68,7 +68,7 @@ class Finding:
 
     @property
     def refuted(self) -> bool:
-        return self.epsilon > self.claim.epsilon * (1 + ROUNDING)
+        return self.epsilon > self.claim.epsilon * (1 + LOSS_ROUNDING)
 
 
 def cases(

@@ -18,7 +18,7 @@ from ..releases.registry import as_mechanism
 from ..tables import UNIT, Domain, ItemSets, WeightedSets, count_rows, item_sets, open_rows, read_domain, tally_rows
 from .attack import Case
 from .mutants import Mutant
-from .whole_releases import GROUPS, KINDS, PLACES, WHOLE_RELEASES, run_release
+from .whole_releases import GROUP_VALUES, KINDS, PLACES, WHOLE_RELEASES, run_release
 
 __all__ = ["RELEASE_MUTANTS"]
 
@@ -75,7 +75,7 @@ def uncapped_counts(table: Any, spending: Spending, request: Request) -> Any:
 def each_group(table: Any, spending: Spending, request: Request) -> tuple[Any, ...]:
     """A release of every group by itself, each with the whole budget: a user may be in all of them."""
     asked = {"item": "item", "domain": list(KINDS), "mechanism": Laplace()}
-    return tuple(run_release(table, spending, request, where=f'"group" = {group}', **asked) for group in GROUPS)
+    return tuple(run_release(table, spending, request, where=f'"group" = {group}', **asked) for group in GROUP_VALUES)
 
 
 def each_column(table: Any, spending: Spending, request: Request) -> tuple[Any, ...]:

@@ -28,7 +28,7 @@ ON_EDGE = 48
 """Users of an item that is found about as often as not, at epsilon = 1 and delta = 1e-6: all rounds are about it."""
 UNSHARED_ITEMS = 1100
 """Items of one user alone: more than are weighed."""
-GROUPS, KINDS, PLACES = range(4), range(2), range(3)
+GROUP_VALUES, KINDS, PLACES = range(4), range(2), range(3)
 HUGE = 2**62
 
 RowTuples = tuple[tuple[int, ...], ...]
@@ -132,9 +132,9 @@ def _pairs(
 
 def _grouped(adjacency: Adjacency) -> tuple[RowPair, ...]:
     """A user who is in every group, or all in one, in a crowd that is in every group."""
-    crowd = tuple((user, group, kind) for user in range(100) for group in GROUPS for kind in KINDS)
-    first = tuple((TARGET_USER, group, 0) for group in GROUPS)
-    second = tuple((TARGET_USER, group, 1) for group in GROUPS)
+    crowd = tuple((user, group, kind) for user in range(100) for group in GROUP_VALUES for kind in KINDS)
+    first = tuple((TARGET_USER, group, 0) for group in GROUP_VALUES)
+    second = tuple((TARGET_USER, group, 1) for group in GROUP_VALUES)
     columns = ("user", "group", "item")
     return (
         RowPair("a user in every group", columns, crowd, first, _replaced(adjacency, second)),
@@ -172,7 +172,7 @@ WHOLE_RELEASES = {
         WholeRelease("found-items", {"item": "item"}, _found),
         WholeRelease("found-groups", {"item": "item", "by": "group"}, _found_groups),
         WholeRelease(
-            "groups", {"item": "item", "by": "group", "groups": list(GROUPS), "domain": list(KINDS)}, _grouped
+            "groups", {"item": "item", "by": "group", "groups": list(GROUP_VALUES), "domain": list(KINDS)}, _grouped
         ),
         WholeRelease("counts", {"item": "item", "count": "n", "domain": list(KINDS)}, _counted),
         WholeRelease(
