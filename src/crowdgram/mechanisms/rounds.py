@@ -49,7 +49,7 @@ taken.
 """
 FINEST = 4
 """The scale of the most common items, in whole numbers: others are told apart by a quarter of it."""
-UNIT = 2**28
+USER_UNIT = 2**28
 """What a full user weighs in integers: 2^8 a row where rows are counted."""
 LARGEST_RADIUS = 2.0**49
 """Radii are kept near this by the bits of the centre, ..."""
@@ -172,7 +172,7 @@ def _share(view: _View, budget: Budget, shrunk: Shrunk, number: int, most: int, 
 def _place(centre: Floats, scales: Floats, facts: Facts, budget: Budget) -> Centre:
     """The centre in integers. Its bits are as many as keep radii near LARGEST_RADIUS."""
     stretches = np.clip(np.rint(FINEST * scales.max() / scales), FINEST, MAX_STRETCH).astype(np.int64)
-    largest = facts.largest_mass * UNIT / facts.row_cap * float(stretches.max()) * 2
+    largest = facts.largest_mass * USER_UNIT / facts.row_cap * float(stretches.max()) * 2
     room = min(LARGEST_RADIUS, LARGEST_NOISE / 4 / max(budget.deviation(0.001), 1.0))
     bits = int(np.clip(math.floor(math.log2(room / largest)), 4, MAX_BITS))
     coordinates = np.clip(np.rint(centre * 2**bits), 0, 2**bits).astype(np.int64)
@@ -247,11 +247,11 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
     """Buy a histogram of distances; None if nobody is known of."""
     measured, scales, centre = view.measured, view.scales, view.centre
     placed = measured.centre
-    full = UNIT / facts.row_cap * 2.0**placed.bits
+    full = USER_UNIT / facts.row_cap * 2.0**placed.bits
     reach = facts.largest_mass * float(placed.stretches.max()) * math.sqrt(2) * HIGH
     steps = math.ceil(math.log2(reach / (LOW * float(placed.stretches.min()))) / TUNING.step)
     edges: Floats = reach * np.exp2(TUNING.step * (np.arange(steps + 1) - steps))
-    histogram = measured.histogram((edges * full).tolist(), facts.row_cap, UNIT) * HISTOGRAM_UNIT
+    histogram = measured.histogram((edges * full).tolist(), facts.row_cap, USER_UNIT) * HISTOGRAM_UNIT
     noisy = budget.noisy(f"round {number}: users by distance", histogram, share)
     deviation = budget.deviation(share, non_negative=True)
     bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, budget.shape == "laplace")
@@ -342,13 +342,13 @@ def _plan(
 def _measure(view: _View, budget: Budget, facts: Facts, drift: Drift, share: float, number: int) -> _Round:
     """Sum the levels that promise most, each with its own noise and the mass that it has."""
     placed, centre, scales = view.measured.centre, view.centre, view.scales
-    full = UNIT / facts.row_cap * 2.0**placed.bits
+    full = USER_UNIT / facts.row_cap * 2.0**placed.bits
     shells, mass_scale = _shells(view, budget)
     beta = mass_scale / 2**placed.bits
     _, ends, x = _plan(view, shells, budget, drift, share)
     radii = _integer_radii(shells.radii[list(ends)] * full, budget, share * x)
     widths = np.diff([0, *radii])
-    sums = view.measured.levels(radii, facts.row_cap, UNIT, mass_scale)
+    sums = view.measured.levels(radii, facts.row_cap, USER_UNIT, mass_scale)
     noisy = np.array(
         [
             budget.noisy(f"round {number}: level {j + 1}", each, share * part)
