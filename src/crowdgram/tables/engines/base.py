@@ -140,6 +140,16 @@ class Engine:
         """Collect a result; callers fetch nothing larger than the domain, or than a tally by item and times."""
         return shield(stage, lambda: self._fetch(table), self._stop)
 
+    def count_by_bin(self, values: ir.Table, edges: Sequence[float], stage: str) -> pa.Table:
+        """How many rows of `values`, a table of one number `value`, are in (edges[j-1], edges[j]], as (idx, total).
+
+        The last bin is open; empty ones are left out. Each row is placed by halving. The text is written here because
+        Ibis takes ten times as long to write dozens of comparisons as an engine takes to count a small table by them.
+        """
+        whole = values.schema()["value"].is_integer()
+        written = [str(int(edge)) if whole else f"{float(edge):.17e}" for edge in edges]
+        return shielded(stage, lambda: self._count_by_bin(values, written), self._stop)
+
     def check(self, table: ir.Table, stage: str) -> None:
         """Have the engine plan how it would compute `table`, by the schema alone: no row is read.
 
@@ -217,6 +227,21 @@ class Engine:
 
     def _fetch(self, table: ir.Table) -> pa.Table:
         return self.backend.to_pyarrow(table)
+
+    def _count_by_bin(self, values: ir.Table, edges: Sequence[str]) -> pa.Table:
+        def place(first: int, last: int) -> str:
+            if first == last:
+                return str(first)
+            middle = (first + last) // 2
+            below, above = place(first, middle), place(middle + 1, last)
+            return f"CASE WHEN value <= {edges[middle]} THEN {below} ELSE {above} END"
+
+        binned = f"SELECT {place(0, len(edges) - 1)} AS idx FROM ({self._sql(values)}) AS measured"
+        return self._rows(f"SELECT idx, COUNT(*) AS total FROM ({binned}) AS binned GROUP BY idx")
+
+    def _rows(self, query: str) -> pa.Table:
+        """What a query gives, in the engine's own types."""
+        raise NotImplementedError
 
     def _types(self, table: ir.Table) -> dict[str, str]:
         raise NotImplementedError

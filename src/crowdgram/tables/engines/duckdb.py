@@ -117,6 +117,9 @@ class DuckEngine(Engine):
     def _plan(self, table: ir.Table) -> None:
         self.backend.con.execute(f"EXPLAIN {self._sql(table)}")
 
+    def _rows(self, query: str) -> pa.Table:
+        return self.backend.con.sql(query).to_arrow_table()
+
     def _types(self, table: ir.Table) -> dict[str, str]:
         return {row[0]: row[1] for row in self.backend.con.execute(f"DESCRIBE {self._sql(table)}").fetchall()}
 

@@ -75,7 +75,10 @@ class SparkEngine(Engine):
 
     def _fetch(self, table: ir.Table) -> pa.Table:
         # Ibis goes by way of pandas, which fails on moments far from today and rounds integers that stand beside nulls.
-        return self._session.sql(self._sql(table)).toArrow().cast(table.schema().to_pyarrow())
+        return self._rows(self._sql(table)).cast(table.schema().to_pyarrow())
+
+    def _rows(self, query: str) -> pa.Table:
+        return self._session.sql(query).toArrow()
 
     def _types(self, table: ir.Table) -> dict[str, str]:
         return dict(self._session.sql(self._sql(table)).dtypes)

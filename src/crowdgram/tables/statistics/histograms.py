@@ -6,13 +6,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-import ibis
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...arrays import Integers
 from ...errors import InvalidArgument
-from .base import Bound, BoundedSum, OneUser, Statistic, Vector, fetch_totals
+from .base import Bound, BoundedSum, OneUser, Statistic, Vector, dense
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -68,12 +66,8 @@ def bin_of(value: float, edges: Sequence[float]) -> int:
 def user_histogram(engine: Engine, table: ir.Table, value: Any, edges: Sequence[float]) -> Integers:
     """How many rows of `table`, one a user, have `value` in (edges[j-1], edges[j]]; the last bin is open.
 
-    By a chain of comparisons: a join with the edges gives the same numbers, but takes longer, in DuckDB for distances
-    and in Spark for all values.
+    By comparisons: a join with the edges gives the same numbers, but takes longer, in DuckDB for distances and in Spark
+    for all values.
     """
-    kind: Literal["int64", "float64"] = "int64" if value.type().is_integer() else "float64"
-    whens = [(value <= ibis.literal(edge, kind), ibis.literal(j, "int64")) for j, edge in enumerate(edges[:-1])]
-    last = ibis.literal(len(edges) - 1, "int64")
-    binned = table.select(idx=ibis.cases(*whens, else_=last) if whens else last)
-    grouped = binned.group_by("idx").agg(total=binned.count())
-    return fetch_totals(engine, grouped, len(edges), "counting users by bin")
+    found = engine.count_by_bin(table.select(value=value), edges, "counting users by bin")
+    return dense(found, "total", len(edges))
