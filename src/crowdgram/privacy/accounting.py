@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -171,6 +172,11 @@ def remaining_mu(guarantee: Guarantee, events: Iterable[Event], dimension: int) 
     """
     if isinstance(dimension, bool) or not hasattr(dimension, "__index__") or dimension < 1:
         raise InvalidArgument(f"dimension={dimension!r}: needs to be a whole number, at least 1.", argument="dimension")
+    return _remaining_mu(guarantee, tuple(events), dimension.__index__())
+
+
+@lru_cache(maxsize=256)  # a release asks several times, and so do releases of the same budget
+def _remaining_mu(guarantee: Guarantee, events: tuple[Event, ...], dimension: int) -> float:
     spent = _Spent.of(events)
 
     def keeps(mu: float) -> bool:

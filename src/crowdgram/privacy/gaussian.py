@@ -12,6 +12,7 @@ and 3.3).
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import erfcx, ndtr
@@ -111,6 +112,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return high
 
 
+@lru_cache(maxsize=256)
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest mu for which `gaussian_delta(mu, epsilon) <= delta`, rounded down; 0 if there is none
     (delta = 0).

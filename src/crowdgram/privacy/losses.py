@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -92,6 +93,11 @@ def compose_losses(events: Sequence[PureEvent]) -> GridLoss | None:
     Guarantee: an upper bound at every epsilon, with all rounding charged (see `_connect_dots` for a single
     event; a convolution of n terms has relative error at most (n + 2) 2^-53, below 1e-12 here).
     """
+    return _composed(tuple(events))
+
+
+@lru_cache(maxsize=64)  # the same list is asked for when events are reserved, drawn and checked
+def _composed(events: tuple[PureEvent, ...]) -> GridLoss | None:
     epsilons = [pure_epsilon(event) for event in events]
     total = sum(epsilons, Fraction(0))
     if total > LARGEST_EPSILON:
@@ -109,6 +115,7 @@ def compose_losses(events: Sequence[PureEvent]) -> GridLoss | None:
         grid = step * np.arange(-reach, reach + 1, dtype=np.float64)
         masses = np.convolve(masses, _connect_dots(step, event_deltas(event, grid), float(epsilon)))
         first -= reach
+    masses.setflags(write=False)
     return GridLoss(step, first, masses, rounding=1e-11 * (len(events) + blocks + 1))
 
 
