@@ -113,14 +113,14 @@ class Engine:
         return str(self.backend.name)
 
     def keep(self, table: ir.Table, stage: str) -> ir.Table:
-        """Compute `table` once and keep the result for later passes, its integers in the types that Ibis states.
+        """Compute `table` once and keep the result for later passes, its numbers in the types that Ibis states.
 
         Engines sum in wider types than Ibis believes, and Ibis leaves out a cast that it believes to change nothing.
         """
         name = fresh_name()
         shield(stage, lambda: self._create(name, table), self._stop)
         self._kept.append(name)
-        return shield(stage, lambda: self._table(name))
+        return shield(stage, lambda: self._kept_as(name, table))
 
     def upload(self, table: pa.Table, stage: str) -> ir.Table:
         """Put a small public table (the domain, a centre) beside the private one."""
@@ -148,7 +148,7 @@ class Engine:
         """
         whole = values.schema()["value"].is_integer()
         written = [str(int(edge)) if whole else f"{float(edge):.17e}" for edge in edges]
-        return shielded(stage, lambda: self._count_by_bin(values, written), self._stop)
+        return shield(stage, lambda: self._count_by_bin(values, written), self._stop)
 
     def check(self, table: ir.Table, stage: str) -> None:
         """Have the engine plan how it would compute `table`, by the schema alone: no row is read.
@@ -208,18 +208,22 @@ class Engine:
     def _table(self, name: str) -> ir.Table:
         return self.backend.table(name)
 
+    def _kept_as(self, name: str, table: ir.Table) -> ir.Table:
+        """The table that `_create` made of `table`."""
+        return self._table(name)
+
     def _sql(self, table: ir.Table) -> str:
         """The SQL of a table whose memtables, if it has any, the engine then knows."""
         self.backend._register_in_memory_tables(table)
         return str(self.backend.compile(table))
 
     def _typed(self, table: ir.Table) -> str:
-        """The SQL of a table whose integers have the types of its schema, by casts that Ibis does not see."""
+        """The SQL of a table whose numbers have the types of its schema, by casts that Ibis does not see."""
         dialect, mapper = self.backend.dialect, self.backend.compiler.type_mapper
         columns = []
         for name, dtype in table.schema().items():
             quoted = sqlglot.to_identifier(name, quoted=True).sql(dialect)
-            columns.append(f"CAST({quoted} AS {mapper.to_string(dtype)}) AS {quoted}" if dtype.is_integer() else quoted)
+            columns.append(f"CAST({quoted} AS {mapper.to_string(dtype)}) AS {quoted}" if dtype.is_numeric() else quoted)
         return f"SELECT {', '.join(columns)} FROM ({self._sql(table)}) AS kept"
 
     def _plan(self, table: ir.Table) -> None:
