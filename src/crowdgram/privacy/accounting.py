@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from scipy.optimize import brentq
 
 from crowdgram.errors import InvalidArgument, PrivacyViolation
 from crowdgram.privacy.events import Event, GaussianEvent, SelectionEvent, ThresholdEvent
@@ -179,20 +180,42 @@ def remaining_mu(guarantee: Guarantee, events: Iterable[Event], dimension: int) 
 def _remaining_mu(guarantee: Guarantee, events: tuple[Event, ...], dimension: int) -> float:
     spent = _Spent.of(events)
 
+    def delta(mu: float) -> float:
+        return spent.with_gaussian(mu, dimension).delta(guarantee.epsilon)
+
     def keeps(mu: float) -> bool:
-        return spent.with_gaussian(mu, dimension).delta(guarantee.epsilon) <= guarantee.delta
+        return delta(mu) <= guarantee.delta
 
     # Alone, Gaussian events can use this much; earlier events leave no more.
     low, high = 0.0, gaussian_mu(guarantee.epsilon, guarantee.delta)
+    enough, too_much = low, high
     if high > 0.0 and keeps(high):
         low = high
+    elif high > 0.0:
+        enough, too_much = _bracket(delta, guarantee.delta, high)
     for _ in range(64):
         middle = 0.5 * (low + high)
         if middle in (low, high) or high - low < 2.0**-48 * high:
             break
-        low, high = (middle, high) if keeps(middle) else (low, middle)
+        kept = middle <= enough or (middle < too_much and keeps(middle))
+        low, high = (middle, high) if kept else (low, middle)
     mu = low * (1.0 - ROOM_FOR_SHARES)
     return mu if mu > 0.0 and keeps(mu) else 0.0
+
+
+def _bracket(delta: Callable[[float], float], most: float, high: float) -> tuple[float, float]:
+    """A mu with delta(mu) <= `most`, or 0, and one just above with a larger delta. At `high` it is larger."""
+
+    def excess(mu: float) -> float:
+        return math.log(delta(mu) / most)
+
+    lows = high / 2, high / 2**6, high / 2**20, high / 2**64  # half of it, 64 times over, is as far as one looks
+    low = next((low for low in lows if excess(low) < 0.0), None)
+    if low is None:
+        return 0.0, lows[-1]
+    root = brentq(excess, low, high, xtol=2.0**-44 * low, rtol=2.0**-44, disp=False)
+    enough, too_much = root * (1.0 - 2.0**-42), root * (1.0 + 2.0**-42)
+    return (enough, too_much) if excess(enough) <= 0.0 < excess(too_much) else (0.0, high)
 
 
 def selection_epsilon(guarantee: Guarantee, events: Iterable[Event], changed: int, share: float = 1.0) -> float:
