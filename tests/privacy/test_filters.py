@@ -67,6 +67,7 @@ class TestPureInMu:
         assert np.any(response(0.05, at) > gaussian_deltas(0.99 * math.sqrt(math.pi / 2) * 0.05, at))
 
     @given(st.floats(1e-6, 40.0))
+    @examples(100)
     def test_the_constant(self, epsilon):
         # The least mu: the point half way must be as good a test as randomised response.
         with mp.workdps(60):

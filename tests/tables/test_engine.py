@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import ibis
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from crowdgram.errors import EngineFailure, InvalidDomain
 from crowdgram.tables.engines import DuckEngine, Engine, engine_for, shield
+from crowdgram.tables.statistics.histograms import bin_of, user_histogram
 
 SECRET = "zebra-4711"
 
@@ -53,6 +57,26 @@ def test_the_shield_lets_through_what_is_ours_or_no_failure(error):
 
 def test_the_shield_passes_results():
     assert shield("adding", lambda: 5) == 5
+
+
+@pytest.mark.parametrize("name", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def test_bins_end_at_their_edges_to_the_last_bit(name, request):
+    made = np.random.default_rng(7)
+    reals = np.unique(np.concatenate([[0.1, 1e22, 2.0**53 + 2], 10.0 ** made.uniform(-12, 20, 40)])).tolist()
+    wholes = np.unique(made.integers(1, 2**52, 40)).tolist()
+    around = {
+        float: [math.nextafter(edge, to) for edge in reals for to in (-math.inf, edge, math.inf)],
+        int: [edge + step for edge in wholes for step in (-1, 0, 1)],
+    }
+    if name == "duckdb":
+        opened = DuckEngine.embedded()
+    else:
+        opened = engine_for(ibis.pyspark.connect(request.getfixturevalue("spark")))
+    with opened as engine:
+        for edges, values in ((reals, around[float]), (wholes, around[int]), (wholes[:1], around[int])):
+            table = engine.upload(pa.table({"x": values}), "testing")
+            expected = np.bincount([bin_of(value, edges) for value in values], minlength=len(edges))
+            assert user_histogram(engine, table, table.x, edges).tolist() == expected.tolist()
 
 
 def tables_of(backend):

@@ -212,7 +212,7 @@ def test_more_than_two_gigabytes_of_text(kind, tmp_path):
         else:
             other = pa.DictionaryArray.from_arrays(pa.array([0] + [1] * rows, pa.int32()), values)
         source = pa.table({"who": ["u0"] * (rows + 1), "what": ["i"] * (rows + 1), "other": other})
-    assert tallied(source, where="length(other) > 0") == [("u0", "i", rows + 1)]
+    assert tallied(source, where="other <> ''") == [("u0", "i", rows + 1)]
 
 
 # --- databases that do not hold values to a type

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from importlib import metadata
 from typing import Literal, Required, TypedDict, Unpack, overload
 
@@ -289,6 +290,7 @@ def _versions(engine: str) -> dict[str, str]:
     return {**{name: _version(name) for name in packages}, "engine": engine, "python": platform.python_version()}
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return metadata.version(package)
