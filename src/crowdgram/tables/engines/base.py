@@ -208,8 +208,8 @@ class Engine:
     def _table(self, name: str) -> ir.Table:
         return self.backend.table(name)
 
-    def _kept_as(self, name: str, table: ir.Table) -> ir.Table:
-        """The table that `_create` made of `table`."""
+    def _kept_as(self, name: str, _made_of: ir.Table, /) -> ir.Table:
+        """The table that `_create` made of another one."""
         return self._table(name)
 
     def _sql(self, table: ir.Table) -> str:

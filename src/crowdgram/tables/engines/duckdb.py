@@ -104,9 +104,9 @@ class DuckEngine(Engine):
         # Ibis would create, insert and rename; in one statement DuckDB is a fifth faster.
         self.backend.con.execute(f'CREATE TEMP TABLE "{name}" AS {self._typed(table)}')
 
-    def _kept_as(self, name: str, table: ir.Table) -> ir.Table:
-        # The columns have the types of `table`: to ask for them takes as long as to make a small table.
-        return ops.DatabaseTable(name, schema=table.schema(), source=self.backend).to_expr()
+    def _kept_as(self, name: str, made_of: ir.Table, /) -> ir.Table:
+        # Columns have the types that Ibis states: to ask for them takes as long as to make a small table.
+        return ops.DatabaseTable(name, schema=made_of.schema(), source=self.backend).to_expr()
 
     def exchange(self, table: ir.Table, users: ir.Table, rows: ir.Table, stage: str) -> None:
         """Exchange the rows of these users in a kept table for others. All three are kept tables."""
