@@ -166,7 +166,7 @@ def stored(types, whole=tuple(STORED), few=("int64", "uint64", "string", "date32
 
 
 @pytest.mark.slow
-@stored(TYPES)
+@stored(TYPES, whole=("table", "reader", "pandas", "polars", "ibis"))
 def test_users_are_told_apart(shape, source, name):
     kind, users = TYPES[name]
     repeats = [1 + number % 3 for number in range(len(users))]
@@ -186,9 +186,7 @@ def test_users_are_told_apart(shape, source, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("source", STORED)
-@pytest.mark.parametrize("shape", SHAPED)
+@stored(REFUSED, few=("date64", "float64", "timestamp with a zone"))
 def test_what_could_merge_users_is_refused_by_its_type_alone(shape, source, name):
     table = pa.table({"who": pa.nulls(0, REFUSED[name]), "what": pa.array([], pa.string())})
     try:

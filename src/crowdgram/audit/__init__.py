@@ -5,7 +5,7 @@ Tables are made here; no user's table is read.
 
 from __future__ import annotations
 
-from .attack import ATTACKED, Case, Finding, attack, cases
+from .attack import ATTACKED, Case, Finding, attack, cases, check_effort
 from .blackbox import attack_releases, attack_sampler
 from .mutants import MECHANISM_MUTANTS, Mutant
 from .pairs import Pair, RowPair, pairs_for
@@ -29,6 +29,7 @@ __all__ = [
     "attack_sampler",
     "cases",
     "check_draws",
+    "check_effort",
     "pairs_for",
     "release_cases",
 ]

@@ -21,7 +21,7 @@ from .draws import Path, Tilt
 from .paired_execution import Attacked, follow, on_counts
 from .pairs import Tables, open_tables, pairs_for
 
-__all__ = ["ATTACKED", "Case", "Finding", "attack", "cases"]
+__all__ = ["ATTACKED", "Case", "Finding", "attack", "cases", "check_effort"]
 
 ATTACKED: dict[str, Mechanism] = {**{name: kind() for name, kind in MECHANISMS.items()}, "paper-tight": Paper("tight")}
 """What can be attacked by name: every mechanism of a release."""
@@ -97,6 +97,14 @@ def cases(
             yield Case(name, on_counts(mechanism.run), weight, mechanism.promised(offered))
 
 
+def check_effort(runs: int, confidence: float) -> None:
+    """Refuse what no attack can be made with."""
+    if runs < 1:
+        raise InvalidArgument(f"runs={runs}: needs to be at least 1.", argument="runs")
+    if not 0.5 <= confidence < 1:
+        raise InvalidArgument(f"confidence={confidence}: needs to be at least 0.5 and below 1.", argument="confidence")
+
+
 def attack(
     case: Case,
     *,
@@ -110,10 +118,7 @@ def attack(
     Guarantee of the attack: with probability `confidence` at least, no epsilon below `Finding.epsilon` holds at the
     claim's delta for all that the mechanism draws and returns. Every pair and side has its part of the doubt.
     """
-    if runs < 1:
-        raise InvalidArgument(f"runs={runs}: needs to be at least 1.", argument="runs")
-    if not 0.5 <= confidence < 1:
-        raise InvalidArgument(f"confidence={confidence}: needs to be at least 0.5 and below 1.", argument="confidence")
+    check_effort(runs, confidence)
     chosen = tuple(_pairs(case) if pairs is None else pairs)
     doubt = (1 - confidence) / (2 * len(chosen))
     pilot = min(PILOT, runs // 2)

@@ -22,6 +22,7 @@ from ..audit import (
     attack_sampler,
     cases,
     check_draws,
+    check_effort,
     release_cases,
 )
 from ..mechanisms import Weight
@@ -68,6 +69,7 @@ def run(options: Options, console: Console, *, as_json: bool) -> bool:
 
     A sampler that fails its self-test ends the audit: all that follows takes its word.
     """
+    check_effort(options.runs, options.confidence)
     chosen = _chosen(options)
     with Stages(Console(stderr=True)) as stages:
         stages("testing the sampler against exact probabilities")
