@@ -123,7 +123,7 @@ class DuckEngine(Engine):
         self.backend.con.execute(f"EXPLAIN {self._sql(table)}")
 
     def _rows(self, query: str) -> pa.Table:
-        return self.backend.con.sql(query).to_arrow_table()
+        return pa.table(self.backend.con.execute(query).fetchnumpy())  # a relation would be planned twice
 
     def _types(self, table: ir.Table) -> dict[str, str]:
         return {row[0]: row[1] for row in self.backend.con.execute(f"DESCRIBE {self._sql(table)}").fetchall()}
