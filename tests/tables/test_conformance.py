@@ -485,14 +485,17 @@ def test_nothing_larger_than_the_domain_is_collected(counted, monkeypatch):
     rows, domain = skewed()
     counts = counted(rows, domain)
     sizes = []
-    fetch = counts.engine.fetch
 
-    def watched(table, stage):
-        found = fetch(table, stage)
-        sizes.append(found.num_rows)
-        return found
+    def watched(collect):
+        def collected(*asked):
+            found = collect(*asked)
+            sizes.append(found.num_rows)
+            return found
 
-    monkeypatch.setattr(counts.engine, "fetch", watched)
+        return collected
+
+    for name in ("fetch", "count_by_bin"):
+        monkeypatch.setattr(counts.engine, name, watched(getattr(counts.engine, name)))
     for statistic in (CappedRows(1), SampledRow(2, "s"), UsersByRows(EDGES), Concentration(2)):
         counts.sum(statistic)
     distances(counts, centre_for(len(domain))).levels([99, 100, 1000], 2, UNIT)
