@@ -67,6 +67,8 @@ def test_all_is_complete_and_resolves():
         "Discover",
         "GroupedRelease",
         "Guarantee",
+        "ItemCount",
+        "ItemCounts",
         "ItemEstimate",
         "Ledger",
         "Other",

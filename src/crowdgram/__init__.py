@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .paper import Paper
     from .privacy import Adjacency, Guarantee, Ledger
     from .releases import recover, release
-    from .results import Difference, GroupedRelease, ItemEstimate, Other, Quantity, Release
+    from .results import Difference, GroupedRelease, ItemCount, ItemCounts, ItemEstimate, Other, Quantity, Release
     from .tables import Database
 
 __all__ = [
@@ -36,6 +36,8 @@ __all__ = [
     "Discover",
     "GroupedRelease",
     "Guarantee",
+    "ItemCount",
+    "ItemCounts",
     "ItemEstimate",
     "Ledger",
     "Other",
@@ -61,6 +63,8 @@ _HOMES = {
     "Discover": "mechanisms",
     "GroupedRelease": "results",
     "Guarantee": "privacy",
+    "ItemCount": "results",
+    "ItemCounts": "results",
     "ItemEstimate": "results",
     "Ledger": "privacy",
     "Other": "results",

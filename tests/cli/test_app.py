@@ -8,6 +8,7 @@ import pty
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -96,6 +97,32 @@ def test_release_passes_on_every_option(folder):
     document = json.loads(Path("r.json").read_text())
     assert document["guarantee"] == {"epsilon": 1.0, "delta": 1e-6, "adjacency": "replace", "unit": "user"}
     assert (document["mechanism"], document["weight"]) == ("gaussian", "users")
+
+
+def test_counts(folder):
+    result = release("--measure", "counts", mechanism="laplace", max_rows_per_user=3, csv="r.csv")
+    assert result.exit_code == 0, result.output
+    assert "of which each user has at most 3 rows" in " ".join(result.stdout.split())
+    assert (folder / "r.csv").read_text().startswith('"item","count","standard_error"')
+
+
+def test_counts_that_are_not_measured_are_refused_before_anything_is_spent(folder, no_rows_read):
+    result = release("--measure", "counts", mechanism="paper", delta="1e-6")
+    assert result.exit_code == 2
+    assert "--measure counts: cannot be served by --mechanism paper" in " ".join(result.stderr.split())
+    assert not (folder / "r.json").exists()
+
+
+def test_counts_that_turn_out_to_be_unknown_become_shares(folder, monkeypatch):
+    """Rounds that see nobody have no total: what was paid for is saved and shown all the same."""
+    assert release(output="before.json").exit_code == 0
+    found = replace(crowdgram.load("before.json"), total=None, users=None)
+    monkeypatch.setattr("crowdgram.releases.release", lambda *_, **__: found)
+    result = release("--measure", "counts", csv="r.csv")
+    assert result.exit_code == 0, result.output
+    assert "the total is not seen above its noise, so shares are shown" in " ".join(result.stderr.split())
+    assert crowdgram.load("r.json") == found
+    assert (folder / "r.csv").read_text().startswith('"item","probability"')
 
 
 def test_a_row_cap_is_used(folder):

@@ -14,8 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 import crowdgram
-from crowdgram import GroupedRelease, Other
+from crowdgram import GroupedRelease, Other, Quantity
 from crowdgram.cli.app import app
+from crowdgram.mechanisms.estimate import Total
 
 from ..results.synthetic import made
 
@@ -90,6 +91,37 @@ def test_show_says_what_its_figures_mean(folder):
         run("show", "given.json").stdout
     )
     assert "Each user" not in run("show", "one.json").stdout
+
+
+def test_counts(folder):
+    one = replace(
+        crowdgram.load("one.json"), total=Total(1000.0, row_bound=7), users=Quantity(150.0, 140.0, 160.0, 0.95)
+    )
+    one.save("counted.json")
+    shown = words(run("show", "counted.json", "--measure", "counts").stdout)
+    for said in (
+        "count 95% interval",
+        f"a {one.counts().counts[0]:,.0f} {one.counts().lower[0]:,.0f} to {one.counts().upper[0]:,.0f}",
+        "The number of rows, by mechanism gaussian",
+        one.counts().about,
+        "Users: 150 (95% interval 140 to 160).",
+    ):
+        assert said in shown
+    assert run("export", "counted.json", "--measure", "counts", "-o", "counts.csv").exit_code == 0
+    assert (folder / "counts.csv").read_text().startswith('"item","count","standard_error"')
+    assert run("report", "counted.json", "--measure", "counts", "-o", "counts.html").exit_code == 0
+    assert "Number of rows by item" in (folder / "counts.html").read_text()
+    for command, said in (
+        (("show", "one.json", "--measure", "counts"), "needs the total"),
+        (("export", "one.json", "--measure", "counts", "-o", "none.csv"), "needs the total"),
+        (("report", "one.json", "--measure", "counts", "-o", "none.html"), "needs the total"),
+        (("export", "counted.json", "--measure", "counts", "-o", "none.json"), "JSON holds shares and the total"),
+        (("show", "counted.json", "--measure", "rows"), "is not one of"),
+    ):
+        failed = run(*command)
+        assert failed.exit_code == 2
+        assert said in words(failed.stderr)
+    assert not list(folder.glob("none.*"))
 
 
 def test_compare_two(folder):

@@ -43,7 +43,8 @@ def test_all_of_the_budget_is_spent(mechanism, weight, adjacency, cap):
 def test_what_is_known_is_not_bought(weight, cap, looks):
     made = run_on(CROWD, "laplace", weight=weight, max_rows_per_user=cap)
     assert bool(made.spent_on("users by rows")) is looks
-    assert len(made.events) == len(made.spent_on("users by rows")) + 1
+    assert len(made.spent_on("number of users")) == looks
+    assert len(made.events) == len(made.spent_on("users by rows")) + looks + 1
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])

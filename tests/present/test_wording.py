@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 import crowdgram
+from crowdgram import Quantity
 from crowdgram.errors import AccuracyWarning
-from crowdgram.present.wording import coverage, sentences
+from crowdgram.mechanisms.estimate import Total
+from crowdgram.present.wording import coverage, sentences, totals
 
 
 def tiny(**more):
@@ -66,12 +69,31 @@ def test_a_warning_made_an_error_comes_after_the_release_is_stored(tmp_path):
         ({"max_rows_per_user": 1}, "the table's answer with the given bound"),
         ({"weight": "users"}, "the table's own answer"),
         ({"mechanism": "auto", "max_rows_per_user": 2}, "the table's answer with the given bound"),
-        ({"mechanism": "sample-one", "max_rows_per_user": 2}, "the answer from the sampled rows"),
+        ({"mechanism": "sample-one", "max_rows_per_user": 2}, "the table's answer with the given bound"),
         ({"mechanism": "paper", "delta": 1e-6}, "the answer for users who are alike"),
     ],
 )
 def test_what_an_interval_covers(more, covered):
-    """A bound that is given, sampling and the paper's model each narrow the question."""
+    """A bound that is given and the paper's model each narrow the question."""
     made = tiny(epsilon=50.0 if "delta" not in more else 1.0, **more)
     assert f"A 95% interval covers {covered}" in coverage(made)
     assert coverage(made) == sentences(made)[0]
+
+
+def test_totals_are_said_or_said_to_be_unknown():
+    one = tiny(epsilon=50.0)
+    total = Total(1234.4, row_bound=40)
+    users = Quantity(200.2, 180.4, 220.0, 0.95)
+    said = totals(replace(one, total=total, users=users))
+    assert said[0] == "Users: 200 (95% interval 180 to 220)."
+    assert said[1].startswith("Rows, at most 40 of each user: 1,234 (95% interval ")
+    assert totals(replace(one, total=replace(total, row_bound=None), users=users))[1].startswith("Rows: 1,234 (")
+    assert totals(replace(one, total=total, users=None))[-1] == "How many users they are of was not measured."
+    assert totals(replace(one, total=None, users=None)) == ["How many users and rows there are was not measured."]
+    by_users = replace(one, weight="users", total=total, users=users)
+    assert totals(by_users)[1] == "How many rows there are was not measured, as users weigh the same."
+    assert totals(replace(by_users, users=None))[0].startswith(
+        "Users, each by the share of their rows that is here: 1,2"
+    )
+    for each in totals(by_users):
+        assert each in by_users._repr_html_()

@@ -32,7 +32,7 @@ from ..stages import Stage
 from . import ledgers
 from .command import MECHANISM, StrictCommand
 from .paper import PAPER_COMMANDS
-from .saved import SAVED_COMMANDS
+from .saved import MEASURE, SAVED_COMMANDS, MeasureChoice
 
 if TYPE_CHECKING:
     from .display import Stages
@@ -238,6 +238,7 @@ def release(
     csv: Annotated[Path | None, typer.Option(help="Also write the distribution as CSV here.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what is at --output and --csv.")] = False,
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
+    measure: Annotated[MeasureChoice, MEASURE] = MeasureChoice.SHARES,
 ) -> None:
     """Release a table's distribution over items."""
     from .. import releases, results
@@ -247,6 +248,12 @@ def release(
 
     options = {"rounds": rounds, "constants": None if constants is None else constants.value, "alpha": alpha}
     chosen = make_mechanism(mechanism, **options)
+    if measure is MeasureChoice.COUNTS and not chosen.counts:
+        raise InvalidArgument(
+            f"--measure counts: cannot be served by --mechanism {mechanism}, which does not measure the total. Leave "
+            "one of them out.",
+            argument="--measure",
+        )
     columns = [_named(one) for one in item]
     given, grouping = _discover(_domain(columns, domain or [], domain_column), by, groups, discovery_share)
     if label and ledger is None:
@@ -288,12 +295,16 @@ def release(
             progress=stages,
         )
         stages(Stage.SAVING)
+        shown = made if isinstance(made, results.Release) else made.joint
+        if measure is MeasureChoice.COUNTS and shown.total is None:
+            measure = MeasureChoice.SHARES
+            warnings.warn("the total is not seen above its noise, so shares are shown.", AccuracyWarning, stacklevel=1)
         ledgers.save_release(made, output, ledger)
         stages.written.append(output)
         if csv is not None:
-            made.to_csv(csv)
+            made.to_csv(csv, measure=measure.value)
     console = Console()
-    show(console, made, top)
+    show(console, made, top, measure.value)
     console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -325,6 +336,7 @@ def _interruptible(stages: Stages, ledger: Path | None) -> Iterator[None]:
 def show(
     path: Annotated[Path, typer.Argument(help="A release saved by 'crowdgram release'.", show_default=False)],
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
+    measure: Annotated[MeasureChoice, MEASURE] = MeasureChoice.SHARES,
     entropy: Annotated[bool, typer.Option("--entropy", help="Show the entropy too.")] = False,
 ) -> None:
     """Show a saved release."""
@@ -337,7 +349,7 @@ def show(
     little = too_little(loaded)
     if little is not None:
         _say(f"warning: {little}", "yellow")
-    show_any(console, loaded, top)
+    show_any(console, loaded, top, measure.value)
     if entropy:
         show_entropy(console, loaded)
 

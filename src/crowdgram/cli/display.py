@@ -16,8 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..escaping import printable
+from ..present.selection import figures
 from ..present.wording import INNER_PARAMETERS, number, sentences
 from ..results import GroupedRelease, Other, Release
+from ..results.values import Measure
 
 __all__ = ["Stages", "printable", "say", "show", "show_entropy", "show_release"]
 
@@ -72,15 +74,15 @@ def show_entropy(console: Console, release: Release | GroupedRelease) -> None:
         say(console, f"Entropy{printable(name)}: {bits} ({interval}).")
 
 
-def show(console: Console, release: Release | GroupedRelease, n: int) -> None:
+def show(console: Console, release: Release | GroupedRelease, n: int, measure: Measure = "shares") -> None:
     """A release, or every group of a grouped one."""
     if isinstance(release, Release):
-        show_release(console, release, n)
+        show_release(console, release, n, measure=measure)
     else:
-        _show_groups(console, release, n)
+        _show_groups(console, release, n, measure)
 
 
-def _show_groups(console: Console, release: GroupedRelease, n: int) -> None:
+def _show_groups(console: Console, release: GroupedRelease, n: int, measure: Measure) -> None:
     # The largest, in the order in which they were given; or, if they were found, of their values.
     largest = {one.item for one in release.shares.top(_MOST_GROUPS)}
     for group in (release.shares.estimate(item) for item in release.shares if item in largest):
@@ -89,25 +91,34 @@ def _show_groups(console: Console, release: GroupedRelease, n: int) -> None:
         console.print(Text(printable(heading), style="bold"), soft_wrap=True)
         if not isinstance(group.item, Other):  # the rows of groups that were not found
             own = release[group.item]  # type: ignore[index]
-            _show_items(console, own, n, None)
+            _show_items(console, own, n, None, measure)
             if own.too_little:
                 say(console, f"mostly noise: predicted l1 error {own.predicted_l1_error:.2f}, of at most 2")
         console.print()
     rest = len(release.shares) - _MOST_GROUPS
     if rest > 0:
         console.print(f"and {rest} more {_plural('group', rest)}", markup=False, highlight=False)
-    _show_promise(console, release.joint)
+    _show_promise(console, release.joint, measure)
 
 
-def show_release(console: Console, release: Release, n: int, truth: Mapping[Any, float] | None = None) -> None:
+def show_release(
+    console: Console,
+    release: Release,
+    n: int,
+    truth: Mapping[Any, float] | None = None,
+    measure: Measure = "shares",
+) -> None:
     """The top items with intervals, how it was made, and the guarantee in one plain sentence."""
-    _show_items(console, release, n, truth)
+    _show_items(console, release, n, truth, measure)
     console.print()
-    _show_promise(console, release)
+    _show_promise(console, release, measure)
 
 
-def _show_items(console: Console, release: Release, n: int, truth: Mapping[Any, float] | None) -> None:
-    shown = release.top(n)
+def _show_items(
+    console: Console, release: Release, n: int, truth: Mapping[Any, float] | None, measure: Measure
+) -> None:
+    shown = figures(release, release.top(n), measure)
+    heading, form = ("probability", ".5f") if measure == "shares" else ("count", ",.0f")
     rest = len(release) - len(shown)
     if not shown:
         console.print(f"{rest} {_plural('item', rest)}", markup=False, highlight=False)
@@ -117,7 +128,7 @@ def _show_items(console: Console, release: Release, n: int, truth: Mapping[Any, 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in release.heads:
         table.add_column(Text(printable(name)), overflow="fold", max_width=40)
-    table.add_column("probability", justify="right")
+    table.add_column(heading, justify="right")
     table.add_column(f"{release.confidence:.0%} interval", justify="right")
     if truth is not None:
         table.add_column("truth", justify="right")
@@ -125,8 +136,8 @@ def _show_items(console: Console, release: Release, n: int, truth: Mapping[Any, 
     for one in shown:
         cells = [
             *(Text(printable(text)) for text in release.texts(one.item)),
-            Text(f"{one.probability:.5f}"),
-            Text(f"{one.lower:.5f} to {one.upper:.5f}"),
+            Text(f"{one.probability:{form}}"),
+            Text(f"{one.lower:{form}} to {one.upper:{form}}"),
         ]
         if truth is not None:
             cells.append(Text(f"{truth.get(one.item, 0.0):.5f}"))
@@ -141,11 +152,15 @@ def _plural(word: str, number: int) -> str:
     return word if number == 1 else f"{word}s"
 
 
-def _show_promise(console: Console, release: Release) -> None:
+def _show_promise(console: Console, release: Release, measure: Measure) -> None:
     shown = {name: value for name, value in release.parameters.items() if name not in INNER_PARAMETERS}
     details = ", ".join(f"{name}={value}" for name, value in shown.items())
     question = "share of all rows" if release.weight == "rows" else "average user's distribution"
+    if measure == "counts":
+        question = f"number of {release.weight}"
     _sentence(console, f"The {question}, by mechanism {release.mechanism} ({details}).")
+    if measure == "counts":
+        _sentence(console, release.counts().about)
     for sentence in (*sentences(release), release.guarantee.sentence()):
         _sentence(console, sentence)
 

@@ -15,9 +15,17 @@ from rich.text import Text
 
 from ..errors import InvalidArgument, UnreadableSource
 
-__all__ = ["SAVED_COMMANDS"]
+__all__ = ["MEASURE", "SAVED_COMMANDS", "MeasureChoice"]
 
 _MOST_LINES = 20
+
+
+class MeasureChoice(StrEnum):
+    SHARES = "shares"
+    COUNTS = "counts"
+
+
+MEASURE = typer.Option(help="shares: of all; counts: of rows, or of users, with the total's error.")
 
 
 class KindChoice(StrEnum):
@@ -80,17 +88,30 @@ def export(
     other: Annotated[
         str | None, typer.Option(help="With --merge: name of the item for all that the file does not list.")
     ] = None,
+    measure: Annotated[MeasureChoice, MEASURE] = MeasureChoice.SHARES,
 ) -> None:
     """Write a saved release as CSV, Parquet or JSON, with items merged if asked. Costs no privacy."""
+    from functools import partial
+
     from ..export import load, save, write_csv, write_parquet
     from ..results import Release
     from .display import printable, say
 
-    writers: dict[str, Callable[[Any, Path], None]] = {".csv": write_csv, ".parquet": write_parquet, ".json": save}
+    writers: dict[str, Callable[[Any, Path], None]] = {
+        ".csv": partial(write_csv, measure=measure.value),
+        ".parquet": partial(write_parquet, measure=measure.value),
+        ".json": save,
+    }
     suffix = output.suffix.lower()
     if suffix not in writers:
         raise InvalidArgument(
             f"--output {str(output)!r}: its name must end in .csv, .parquet or .json.", argument="--output"
+        )
+    if suffix == ".json" and measure is MeasureChoice.COUNTS:
+        raise InvalidArgument(
+            f"--measure counts: needs --output {str(output)!r} to end in .csv or .parquet. JSON holds shares and the "
+            "total, so it has counts as well.",
+            argument="--measure",
         )
     if any(one is not None and one.resolve() == output.resolve() for one in (path, merge)):
         raise InvalidArgument(
@@ -123,6 +144,7 @@ def report(
     title: Annotated[
         str | None, typer.Option(help="Its heading. [default: the question, such as 'Share of all rows by page']")
     ] = None,
+    measure: Annotated[MeasureChoice, MEASURE] = MeasureChoice.SHARES,
 ) -> None:
     """Write a saved release as a page to read in a browser: one file that loads nothing. Costs no privacy."""
     from ..export import load
@@ -130,7 +152,7 @@ def report(
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise InvalidArgument(f"--output {str(output)!r}: its name must end in .html.", argument="--output")
-    load(path).to_html(output, title=title)
+    load(path).to_html(output, title=title, measure=measure.value)
     say(Console(), f"Wrote {printable(str(output))}.")
 
 

@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 
 from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource
-from ..mechanisms.estimate import Divisor
+from ..mechanisms.estimate import Divisor, Total
 from ..privacy import Guarantee, check, event_from_dict, event_to_dict
 from ..privacy.guarantee import MAX_EPSILON
 from ..results.grouped import GroupedRelease
 from ..results.release import OWN_SUM, Release
-from ..results.values import Item, Other, is_unlisted, values_of
+from ..results.values import Item, Other, Quantity, is_unlisted, values_of
 from .writing import write_whole
 
 __all__ = ["SCHEMA_VERSION", "load", "load_joint", "parse", "save", "to_document", "to_text"]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`.
 Version 2 had neither `noise_errors`, for which its standard errors are taken, nor a `divisor`: its shares were divided
-by their sum.
+by their sum. Version 3 had neither `total` nor `users`: they are unknown.
 """
 _ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
 _OPTIONAL = ("sampling_errors", "measured", "other_errors", "noise_errors")
@@ -90,6 +90,8 @@ def to_document(release: Release) -> dict[str, Any]:
         **{name: getattr(release, name).tolist() for name in _ARRAYS},
         **{name: None if (found := getattr(release, name)) is None else found.tolist() for name in _OPTIONAL},
         "divisor": asdict(release.divisor),
+        "total": None if release.total is None else asdict(release.total),
+        "users": None if release.users is None else _ends(release.users),
     }
 
 
@@ -114,13 +116,16 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
         )
     try:
         columns = tuple(str(name) for name in document.get("item_columns", ["item"]))
+        arrays: dict[str, Any] = {name: np.array(document[name], dtype=np.float64) for name in _ARRAYS}
+        arrays |= {name: _optional_array(document.get(name)) for name in _OPTIONAL}
         loaded = Release(
             items=_read_items(document, columns),
             item_columns=columns,
-            **{name: np.array(document[name], dtype=np.float64) for name in _ARRAYS},
+            **arrays,
             confidence=float(document["confidence"]),
             predicted_l1_error=float(document["predicted_l1_error"]),
-            **{name: _optional_array(document.get(name)) for name in _OPTIONAL},
+            total=_read_total(document["total"]) if document["schema_version"] > 3 else None,
+            users=_read_users(document["users"], document) if document["schema_version"] > 3 else None,
             divisor=_read_divisor(document["divisor"]) if document["schema_version"] > 2 else OWN_SUM,
             guarantee=Guarantee.from_dict(document["guarantee"]),
             events=tuple(event_from_dict(event) for event in document["events"]),
@@ -193,6 +198,33 @@ def _read_divisor(values: Any) -> Divisor:
     if not 0 <= own <= 1 or not 0 <= error < math.inf:
         raise InvalidArgument("its divisor needs an own part from 0 to 1 and an error of at least 0", argument=None)
     return Divisor(own, error)
+
+
+def _read_total(values: Any) -> Total | None:
+    if values is None:
+        return None
+    value, error, bound, biased = (values[name] for name in ("value", "error", "row_bound", "biased"))
+    whole = bound is None or (isinstance(bound, int) and not isinstance(bound, bool) and bound >= 1)
+    if not whole or not isinstance(biased, bool):
+        raise InvalidArgument(
+            "its total needs a row_bound of at least 1, or null, and biased as true or false", argument=None
+        )
+    if not 0 < float(value) < math.inf or not 0 <= float(error) < math.inf:
+        raise InvalidArgument("its total needs a value above 0 and an error of at least 0", argument=None)
+    return Total(float(value), float(error), bound, biased)
+
+
+def _ends(quantity: Quantity) -> dict[str, float]:
+    return {"value": quantity.value, "lower": quantity.lower, "upper": quantity.upper}
+
+
+def _read_users(values: Any, document: dict[str, Any]) -> Quantity | None:
+    if values is None:
+        return None
+    value, lower, upper = (float(values[name]) for name in ("value", "lower", "upper"))
+    if not 0 <= lower <= value <= upper < math.inf:
+        raise InvalidArgument("its users need a value within an interval of numbers of at least 0", argument=None)
+    return Quantity(value, lower, upper, float(document["confidence"]))
 
 
 def _check_shape(release: Release) -> None:

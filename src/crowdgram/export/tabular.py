@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import Floats
 from ..errors import MissingDependency
 from ..escaping import guarded_cell
 from ..results.grouped import GroupedRelease, parts_of
 from ..results.release import Release
-from ..results.values import Other, Value, is_unlisted, values_of
+from ..results.values import Measure, Other, Value, check_measure, is_unlisted, values_of
 from .writing import write_whole
 
 if TYPE_CHECKING:
@@ -26,20 +27,21 @@ if TYPE_CHECKING:
 
 __all__ = ["columns", "to_arrow", "to_pandas", "to_polars", "write_csv", "write_parquet"]
 
-_FIGURES = ("probability", "standard_error", "lower", "upper")
+_NAMES: dict[Measure, str] = {"shares": "probability", "counts": "count"}
+_ERRORS = ("standard_error", "lower", "upper")
 
 
-def to_arrow(release: Release | GroupedRelease) -> pyarrow.Table:
+def to_arrow(release: Release | GroupedRelease, measure: Measure = "shares") -> pyarrow.Table:
     """An Arrow table."""
     import pyarrow as pa
 
-    return pa.table(columns(release))
+    return pa.table(columns(release, measure))
 
 
-def to_pandas(release: Release | GroupedRelease) -> pandas.DataFrame:
+def to_pandas(release: Release | GroupedRelease, measure: Measure = "shares") -> pandas.DataFrame:
     """A pandas frame, in which integers and booleans stay what they are if one is missing."""
     library = _library("pandas")
-    kept = columns(release)
+    kept = columns(release, measure)
     for name, values in kept.items():
         if not isinstance(values, list) or None not in values:
             continue
@@ -53,13 +55,13 @@ def to_pandas(release: Release | GroupedRelease) -> pandas.DataFrame:
     return frame
 
 
-def to_polars(release: Release | GroupedRelease) -> polars.DataFrame:
+def to_polars(release: Release | GroupedRelease, measure: Measure = "shares") -> polars.DataFrame:
     """A polars frame."""
-    frame: polars.DataFrame = _library("polars").DataFrame(columns(release))
+    frame: polars.DataFrame = _library("polars").DataFrame(columns(release, measure))
     return frame
 
 
-def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
+def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str], measure: Measure = "shares") -> None:
     """Write the distribution as CSV, whole or not at all.
 
     A spreadsheet takes some texts for formulas: those have a quote before them (`guarded_cell`). JSON and frames hold
@@ -68,7 +70,7 @@ def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str]) -
     import pyarrow as pa
     from pyarrow import csv
 
-    table = to_arrow(release)
+    table = to_arrow(release, measure)
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             texts = table.column(place).to_pylist()
@@ -80,7 +82,7 @@ def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str]) -
     write_whole(path, target.getvalue())
 
 
-def write_parquet(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
+def write_parquet(release: Release | GroupedRelease, path: str | os.PathLike[str], measure: Measure = "shares") -> None:
     """Write the distribution as Parquet, whole or not at all.
 
     The guarantee goes with it, in words and as numbers, in the metadata of the file.
@@ -93,46 +95,58 @@ def write_parquet(release: Release | GroupedRelease, path: str | os.PathLike[str
         "crowdgram.sentence": joint.guarantee.sentence(),
         "crowdgram.weight": joint.weight,
         "crowdgram.confidence": repr(joint.confidence),
+        "crowdgram.measure": measure if measure == "shares" else joint.counts().about,
     }
     target = io.BytesIO()
-    parquet.write_table(to_arrow(release).replace_schema_metadata(about), target)
+    parquet.write_table(to_arrow(release, measure).replace_schema_metadata(about), target)
     write_whole(path, target.getvalue())
 
 
-def columns(release: Release | GroupedRelease) -> dict[str, Any]:
+def columns(release: Release | GroupedRelease, measure: Measure = "shares") -> dict[str, Any]:
     """The columns of a frame by name: item columns, then figures. By groups, the group and its share come first.
 
     In a column of strings the other item has its name; elsewhere it is missing. `is_other`, which is there only if
-    there are such items, says which they are.
+    there are such items, says which they are. measure: "shares", or "counts", with the group's total instead of its
+    share.
     """
-    return _columns_by_group(release) if isinstance(release, GroupedRelease) else _columns(release)
+    check_measure(measure)
+    if isinstance(release, GroupedRelease):
+        return _columns_by_group(release, measure)
+    return _columns(release, measure)
 
 
-def _columns(release: Release) -> dict[str, Any]:
+def _columns(release: Release, measure: Measure) -> dict[str, Any]:
     rows = [values_of(item) for item in release.items]
     others = np.array([is_unlisted(item) for item in release.items])
     return {
         **{name: _column(values) for name, values in zip(release.heads, zip(*rows, strict=True), strict=True)},
-        "probability": np.array(release.probabilities),
-        "standard_error": np.array(release.standard_errors),
-        "lower": np.array(release.lower),
-        "upper": np.array(release.upper),
+        **_figures(release, measure),
         **({"is_other": others} if others.any() else {}),
     }
 
 
-def _columns_by_group(grouped: GroupedRelease) -> dict[str, Any]:
+def _figures(release: Release, measure: Measure) -> dict[str, Floats]:
+    if measure == "counts":
+        counts = release.counts()
+        found = (counts.counts, counts.standard_errors, counts.lower, counts.upper)
+    else:
+        found = (release.probabilities, release.standard_errors, release.lower, release.upper)
+    return {name: np.array(values) for name, values in zip((_NAMES[measure], *_ERRORS), found, strict=True)}
+
+
+def _columns_by_group(grouped: GroupedRelease, measure: Measure) -> dict[str, Any]:
     """A row for each item of the joint release, by group; the rows of all groups that were not found come last."""
-    joint, parts = _columns(grouped.joint), parts_of(grouped)
+    joint, parts = _columns(grouped.joint, measure), parts_of(grouped)
     order = [place for _, places, _ in parts for place in places]
-    figures = [_columns(own) for _, _, own in parts]
-    shares = [[grouped.shares.probability(group)] * len(places) for group, places, _ in parts]
+    figures = [_figures(own, measure) for _, _, own in parts]
+    of_all = dict(zip(grouped.shares.items, _figures(grouped.shares, measure)[_NAMES[measure]].tolist(), strict=True))
+    shares = [[of_all[group]] * len(places) for group, places, _ in parts]
     by, *items = ([joint[name][place] for place in order] for name in grouped.joint.item_columns)
     return {
         grouped.by: by,
-        "share": [share for own in shares for share in own],
+        "share" if measure == "shares" else "total": [share for own in shares for share in own],
         **dict(zip(grouped.joint.item_columns[1:], items, strict=True)),
-        **{name: [value for own in figures for value in own[name].tolist()] for name in _FIGURES},
+        **{name: [value for own in figures for value in own[name].tolist()] for name in figures[0]},
         **({"is_other": [bool(joint["is_other"][place]) for place in order]} if "is_other" in joint else {}),
     }
 

@@ -10,7 +10,7 @@ from .mechanism import MOST_RESERVED, PURE_LEAST, Discovering, Mechanism, check_
 from .partition_selection import FoundByHistogram, FoundByRounds, find_items
 from .pilot_queries import FOUND, pilot_reserves
 from .request import Request, Weight
-from .shrink import expected
+from .shrink import expected, posteriors
 from .single_histogram import estimate_from_histogram
 
 __all__ = [
@@ -41,5 +41,6 @@ __all__ = [
     "open_search",
     "pilot_reserves",
     "plan_discovery",
+    "posteriors",
     "rehearse",
 ]

@@ -24,6 +24,7 @@ from .budget import Allowance, Budget
 from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .discovery import DiscoveryPlan, Finish, rehearse
 from .estimate import Estimate, from_noisy_sums
+from .measurements import inverse_variance_mean
 from .mechanism import PURE_LEAST, Discovering, Mechanism, check_whole
 from .pilot_queries import (
     CENTRE,
@@ -169,7 +170,8 @@ class _Pilot:
     items: how many they were sized for. row_cap: rows of one user that count at most: 1 if users weigh the same,
     ROW_LIMIT if the bound is to be found. rows: users by rows, if they have more than one that counts. users: how many,
     with its standard deviation. telling: users times the square distance at which the choice is even. centre: noisy
-    capped counts, their bound and the standard deviation of their noise.
+    capped counts, their bound and the standard deviation of their noise. counted: users and the standard deviation,
+    from a look in which all weigh the same.
     """
 
     items: int
@@ -180,6 +182,14 @@ class _Pilot:
     concentration: _Concentration
     telling: float = 0.0
     centre: tuple[Floats, int, float] | None = None
+    counted: tuple[float, float] | None = None
+
+    @property
+    def all_users(self) -> tuple[float, float] | None:
+        """How many users there are, and its standard deviation; None if the total of the estimate tells it."""
+        if self.row_cap == 1 or self.rows is None:
+            return None
+        return self.rows.users if self.counted is None else inverse_variance_mean(*self.counted, *self.rows.users)
 
     @property
     def given(self) -> bool:
@@ -225,13 +235,13 @@ def _pilot_by_rows(
     heavy = _concentration(counts, spending, items, cap, HEAVY, telling)[2]
     logs = np.log(crowds.sizes)
     places = [float(each @ logs / each.sum()) for each in (users, weights)]
-    light = _concentration(counts, spending, items, 1, CONCENTRATION, LIGHTLY * telling)[2]
+    *counted, light = _concentration(counts, spending, items, 1, CONCENTRATION, LIGHTLY * telling)
     apart = max(places[1] - places[0], 0.01)
     doubt = math.hypot(light.error / light.square, heavy.error / heavy.square) / apart
     trust = POWER[1] ** 2 / (POWER[1] ** 2 + doubt**2)
     power = trust * math.log(heavy.square / light.square) / apart + (1 - trust) * POWER[0]
     concentration = replace(heavy, at=math.exp(places[1]), power=float(np.clip(power, -1.0, 0.0)))
-    return replace(unknown, concentration=concentration, telling=telling)
+    return replace(unknown, concentration=concentration, telling=telling, counted=(counted[0], counted[1]))
 
 
 def _even_distance(spending: Looks, pilot: _Pilot, items: int) -> float:
@@ -350,9 +360,11 @@ def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
         bias, most = 2 * UNEVEN * disagreement.mean, 2 * UNEVEN * disagreement.root_mean_square
     if pilot.row_cap > 1:
         parameters["max_rows_per_user"] = row_cap
-    return from_noisy_sums(
-        noisy, event, parameters, bias=(bias, most), total=total, sampling_variance=_scatter(pilot, noisy / UNIT)
+    scatter = _scatter(pilot, noisy / UNIT)
+    made = from_noisy_sums(
+        noisy, event, parameters, bias=(bias, most), total=total, sampling_variance=scatter, row_bound=row_cap
     )
+    return replace(made, users=pilot.all_users)
 
 
 def _measured(
@@ -396,7 +408,7 @@ def _rounds(counts: Counts, spending: Looks, pilot: _Pilot, rounds: int | None) 
     facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.concentration.square)
     allowance = _allowance(spending, counts.items)
     phase = spending.rounds() if allowance.shape == "gaussian" else spending.finish_purely()
-    return run_rounds(counts, Budget.of(allowance, phase), facts, rounds)
+    return replace(run_rounds(counts, Budget.of(allowance, phase), facts, rounds), users=pilot.all_users)
 
 
 def _allowance(spending: Looks, items: int) -> Allowance:

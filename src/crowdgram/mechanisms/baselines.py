@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..arrays import Integers
 from ..privacy import Cost, GaussianEvent, Guarantee, LaplaceEvent, Looks, PureFinish, Ready, Reserve, Rounds
@@ -17,8 +17,9 @@ from ..stages import Stage
 from ..tables import UNIT, CappedRows, Counts, SampledRow, UsersByRows
 from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .estimate import Estimate, from_noisy_sums
+from .measurements import inverse_variance_mean
 from .mechanism import Discovering, Mechanism
-from .pilot_queries import Rows, look_at_rows, look_longer, looked_for, row_reserves
+from .pilot_queries import USERS, Rows, look_at_rows, look_at_users, look_longer, looked_for, row_reserves
 from .request import Request
 from .row_bound import Bound, Disagreement, best_bound
 
@@ -47,14 +48,14 @@ class Laplace(Discovering):
         return [pure_way(trial)] if items is not None else [histogram_way(trial), pure_way(trial)]
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
-        spending, cap = _pure_finish(counts, budget, request)
+        spending, cap, users = _pure_finish(counts, budget, request)
         request.report(Stage.SUMMING)
         sums = counts.sum(CappedRows(cap.rows))
         request.report(Stage.NOISE)
         noisy, event = spending.laplace(
             "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
         )
-        return _estimate(noisy, event, request, cap)
+        return _estimate(noisy, event, request, cap, users)
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Gaussian(Discovering):
         return [gaussian_way(trial, *items_between(items))]
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
-        spending, cap = _rounds(counts, budget, request)
+        spending, cap, users = _rounds(counts, budget, request)
         request.report(Stage.SUMMING)
         sums = counts.sum(CappedRows(cap.rows))
         request.report(Stage.NOISE)
@@ -93,7 +94,7 @@ class Gaussian(Discovering):
         noisy, event = spending.gaussian(
             "counts by item", sums.values, bound=sums.bound.l2, mu=mu, non_negative=sums.bound.non_negative
         )
-        return _estimate(noisy, event, request, cap)
+        return _estimate(noisy, event, request, cap, users)
 
 
 @dataclass(frozen=True)
@@ -116,51 +117,56 @@ class SampleOne(Discovering):
         return [pure_way(trial)]
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
-        spending, cap = _pure_finish(counts, budget, request)
+        spending, cap, users = _pure_finish(counts, budget, request)
         request.report(Stage.SUMMING_SAMPLE)
         sums = counts.sum(SampledRow(cap.rows, spending.salt()))
         request.report(Stage.NOISE)
         noisy, event = spending.laplace(
             "sampled rows by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
         )
-        return _estimate(noisy, event, request, cap)
+        return _estimate(noisy, event, request, cap, users, sampled=True)
 
 
 def _reserves(guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
-    """What a private row cap may cost."""
-    return row_reserves(guarantee, items) if request.buys_rows else []
+    """What a private row cap may cost, and the number of users that is looked at with it."""
+    return [*row_reserves(guarantee, items), USERS.reserve(guarantee, items)] if request.buys_rows else []
 
 
-def _pure_finish(counts: Counts, ready: Ready, request: Request) -> tuple[PureFinish, Bound]:
-    """A pure finish, and the row cap to work with: 1 if users weigh the same, else what the caller gave, else found
-    privately.
+Users = tuple[float, float] | None
+"""How many users there are, and its standard deviation; None if that was not measured."""
+
+
+def _pure_finish(counts: Counts, ready: Ready, request: Request) -> tuple[PureFinish, Bound, Users]:
+    """A pure finish; the row cap to work with: 1 if users weigh the same, else what the caller gave, else found
+    privately; and how many users were found with it.
     """
     if not request.buys_rows:
-        return ready.looks().finish_purely(), _given(request)
-    looks, histogram, rows = _look_at_rows(counts, ready, request)
+        return ready.looks().finish_purely(), _given(request), None
+    looks, histogram, rows, users = _look_at_rows(counts, ready, request)
     spending = looks.finish_purely()
     scale = counts.items * spending.laplace_scale(UNIT, 1.0) / UNIT
     rows = look_longer(rows, histogram, spending, scale, Disagreement.prior().mean)
     one = spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
-    return spending, _best(rows, counts.items * one)
+    return spending, _best(rows, counts.items * one), inverse_variance_mean(*users, *rows.users)
 
 
-def _rounds(counts: Counts, ready: Ready, request: Request) -> tuple[Rounds, Bound]:
+def _rounds(counts: Counts, ready: Ready, request: Request) -> tuple[Rounds, Bound, Users]:
     """The same, before Gaussian noise."""
     if not request.buys_rows:
-        return ready.looks().rounds(), _given(request)
-    looks, _, rows = _look_at_rows(counts, ready, request)
+        return ready.looks().rounds(), _given(request), None
+    looks, _, rows, users = _look_at_rows(counts, ready, request)
     one = math.sqrt(2 / math.pi) / looks.remaining_mu(counts.items)
-    return looks.rounds(), _best(rows, counts.items * one)
+    return looks.rounds(), _best(rows, counts.items * one), inverse_variance_mean(*users, *rows.users)
 
 
-def _look_at_rows(counts: Counts, ready: Ready, request: Request) -> tuple[Looks, Integers, Rows]:
-    """Users by rows, exactly and as they were seen."""
+def _look_at_rows(counts: Counts, ready: Ready, request: Request) -> tuple[Looks, Integers, Rows, tuple[float, float]]:
+    """Users by rows, exactly and as they were seen; and their number, with its standard deviation."""
     items = looked_for(counts.items, request)
     looks = ready.looks(_reserves(ready.guarantee, request, items))
     request.report(Stage.BOUNDING)
     histogram = counts.sum(UsersByRows(Rows.edges())).values
-    return looks, histogram, request.seen_rows or look_at_rows(histogram, looks, items)
+    rows = request.seen_rows or look_at_rows(histogram, looks, items)
+    return looks, histogram, rows, look_at_users(counts, looks)
 
 
 def _best(rows: Rows, noise: float) -> Bound:
@@ -171,9 +177,18 @@ def _best(rows: Rows, noise: float) -> Bound:
 
 
 def _given(request: Request) -> Bound:
-    return Bound(float(1 if request.weight == "users" else request.max_rows_per_user or 1), 0.0, 0.0, 0.0)
+    return Bound(float(request.row_cap), 0.0, 0.0, 0.0)
 
 
-def _estimate(noisy: Integers, event: LaplaceEvent | GaussianEvent, request: Request, cap: Bound) -> Estimate:
+def _estimate(
+    noisy: Integers,
+    event: LaplaceEvent | GaussianEvent,
+    request: Request,
+    cap: Bound,
+    users: Users,
+    *,
+    sampled: bool = False,
+) -> Estimate:
     parameters = {"max_rows_per_user": cap.rows} if request.weight == "rows" else {}
-    return from_noisy_sums(noisy, event, parameters, bias=(cap.bias, cap.bias))
+    made = from_noisy_sums(noisy, event, parameters, bias=(cap.bias, cap.bias), row_bound=cap.rows, sampled=sampled)
+    return replace(made, users=users)

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import special
 
 from ..arrays import Floats, Integers
 from ..privacy import GaussianEvent, LaplaceEvent
+from ..tables import UNIT
 from .shrink import NoiseShape, Shrunk, shrink
 from .simplex import project
 
-__all__ = ["CONFIDENCE", "TOO_LITTLE", "Divisor", "Estimate", "combine", "from_noisy_sums", "half_width", "spread_bias"]
+__all__ = [
+    "CONFIDENCE",
+    "TOO_LITTLE",
+    "Divisor",
+    "Estimate",
+    "Total",
+    "combine",
+    "from_noisy_sums",
+    "half_width",
+    "spread_bias",
+]
 
 Parameters = Mapping[str, int | float | str]
 
@@ -34,7 +45,8 @@ class Estimate:
     mechanism worked with. measured: the shares as measured, before shrinkage and projection: what intervals are
     around, and what sums of items start from; noise_errors: of their independent noise; divisor: of what they were
     divided by. other_errors: what else than noise the intervals allow for (the bias of clipping), as standard
-    deviations.
+    deviations. total: what the shares are of; users: how many there are, and its standard deviation, if that is
+    measured apart from the total. None: unknown.
     """
 
     probabilities: Floats
@@ -48,6 +60,24 @@ class Estimate:
     other_errors: Floats | None = None
     noise_errors: Floats | None = None
     divisor: Divisor | None = None
+    total: Total | None = None
+    users: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Total:
+    """What the shares are of: a share as measured times `value` is a count of rows, or of users if all weigh the same.
+
+    It is the divisor in these units, so it has the divisor's noise too. error: the standard deviation of what else it
+    may be off by, relative to it. row_bound: rows of one user that count at most; None if all do. biased: whether
+    counts are off by what the shares may be off by beside noise; not if they are counts of bounded rows, which were
+    measured as such.
+    """
+
+    value: float
+    error: float = 0.0
+    row_bound: int | None = None
+    biased: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,13 +169,16 @@ def from_noisy_sums(
     bias: tuple[float, float] = (0.0, 0.0),
     total: tuple[float, float] | None = None,
     sampling_variance: float | None = None,
+    row_bound: int | None = None,
+    sampled: bool = False,
 ) -> Estimate:
     """Normalise noisy sums, shrink, and project onto the simplex.
 
     They are divided by their own total, whose noise is sqrt(k) times that of one, and by what else is known of it:
     `total`, a value and its standard deviation, in units of the sums. The divisor is kept above its own noise: where a
     table is too small to be seen, the noise is not blown up. bias: in
-    l1, its expectation and its root mean square.
+    l1, its expectation and its root mean square. row_bound: that of the sums, if they are `CappedRows` or as many.
+    sampled: the sums are of one row of each user, drawn by chance: their variance is at most that of a multinomial.
     """
     shape: NoiseShape = "laplace" if isinstance(event, LaplaceEvent) else "gaussian"
     deviation = math.sqrt(2) * event.scale if isinstance(event, LaplaceEvent) else event.sigma
@@ -157,17 +190,22 @@ def from_noisy_sums(
     divided = max(found, math.hypot(own * own_error, known))
     raw, noise = noisy / divided, np.full(len(noisy), deviation / divided)
     shrunk = shrink(raw, noise, shape)
-    return combine(
+    shares = project(shrunk.means)
+    drawn = np.sqrt(shares * (1 - shares) / max(divided / UNIT, 1.0)) if sampled else np.zeros(1)
+    made = combine(
         raw=raw,
         noise=noise,
         shrunk=shrunk,
-        bias=spread_bias(bias[1], project(shrunk.means)),
-        expected_bias=spread_bias(bias[0], project(shrunk.means)),
+        bias=np.hypot(spread_bias(bias[1], shares), drawn),
+        expected_bias=np.hypot(spread_bias(bias[0], shares), drawn),
         shape=shape,
         divisor=Divisor(own, known / divided),
         sampling_variance=sampling_variance,
         parameters=parameters,
     )
+    if row_bound is None:
+        return made
+    return replace(made, total=Total(divided * row_bound / UNIT, row_bound=row_bound, biased=sampled))
 
 
 def half_width(shape: NoiseShape, deviations: Floats) -> Floats:

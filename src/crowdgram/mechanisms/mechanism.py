@@ -33,12 +33,14 @@ class Mechanism(ABC):
 
     pure: it draws Laplace noise only, on every path, so that it promises delta=0 whatever delta is offered. (A
     mechanism that chooses Laplace noise because of noisy values is not: the promise is about all that it might have
-    done.) needs_delta: why it cannot serve delta=0, if it cannot.
+    done.) needs_delta: why it cannot serve delta=0, if it cannot. counts: whether it measures the total, so that there
+    are counts.
     """
 
     name: ClassVar[str]
     pure: ClassVar[bool] = False
     needs_delta: ClassVar[str] = ""
+    counts: ClassVar[bool] = True
     weights: ClassVar[tuple[Weight, ...]] = ("rows", "users")
     adjacencies: ClassVar[tuple[Adjacency, ...]] = tuple(Adjacency)
 

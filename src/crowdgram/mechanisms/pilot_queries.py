@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..privacy import Event, Guarantee, LaplaceEvent, Looks, PureFinish, Reserve
-from ..tables import ROW_LIMIT, UNIT
+from ..tables import ROW_LIMIT, UNIT, Counts, UsersByRows
 from .request import Request
 from .row_bound import Disagreement, best_bound, worth_knowing
 from .tuning import TUNING
@@ -27,9 +27,11 @@ __all__ = [
     "GLANCE",
     "HEAVY",
     "HISTOGRAM_UNIT",
+    "USERS",
     "PilotQuery",
     "Rows",
     "look_at_rows",
+    "look_at_users",
     "look_longer",
     "looked_for",
     "pilot_reserves",
@@ -85,6 +87,8 @@ GLANCE = PilotQuery("concentration of users, first look", TUNING.concentration_l
 CONCENTRATION = PilotQuery("concentration of users", TUNING.concentration_look, UNIT, grows=3.0)
 HEAVY = PilotQuery("concentration of heavy users", TUNING.concentration_look, UNIT, grows=3.0)
 CENTRE = PilotQuery("a rough centre, for the choice", TUNING.centre_look, UNIT, grows=3.0)
+USERS = PilotQuery("number of users", 0.005, HISTOGRAM_UNIT)
+"""Taken if no other look tells it; no choice depends on it."""
 
 
 def looked_for(items: int, request: Request) -> int:
@@ -114,9 +118,22 @@ class Rows:
     def edges() -> tuple[int, ...]:
         return EDGES
 
+    @property
+    def users(self) -> tuple[float, float]:
+        """How many users there are, and its standard deviation: the sum of all bins, seen or not."""
+        return float(self.bins.users.sum()), float(np.linalg.norm(self.bins.deviations))
+
     @classmethod
     def of(cls, bins: Bins) -> Rows:
         return cls(bins, read(bins, strangers=True))
+
+
+def look_at_users(counts: Counts, spending: Looks) -> tuple[float, float]:
+    """How many users there are, and its standard deviation. A user adds one entry of HISTOGRAM_UNIT."""
+    sums = counts.sum(UsersByRows((ROW_LIMIT,))) * HISTOGRAM_UNIT
+    epsilon = USERS.part * spending.guarantee.epsilon
+    noisy, event = spending.laplace(USERS.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
+    return float(noisy[0]) / HISTOGRAM_UNIT, math.sqrt(2) * event.scale / HISTOGRAM_UNIT
 
 
 def look_at_rows(histogram: Integers, spending: Looks, items: int) -> Rows:

@@ -13,7 +13,7 @@ distances.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,7 +31,8 @@ from ..tables import (
     distances,
 )
 from .budget import Budget
-from .estimate import Divisor, Estimate, combine
+from .estimate import Divisor, Estimate, Total, combine
+from .measurements import inverse_variance_mean
 from .pilot_queries import HISTOGRAM_UNIT
 from .shells import Drift, Group, Levels, Shells, combine_levels, floor_shares, item_moments, item_tilts, plan_levels
 from .shrink import Shrunk, shrink
@@ -87,11 +88,14 @@ class Facts:
 
 @dataclass(frozen=True)
 class _Round:
-    """What one round measured, and with what: all that is needed to read it anew when more is known."""
+    """What one round measured, and with what: all that is needed to read it anew when more is known. mass: of all
+    users, and its standard deviation.
+    """
 
     shells: Shells
     levels: Levels
     scales: Floats
+    mass: tuple[float, float]
 
 
 @dataclass
@@ -370,7 +374,29 @@ def _measure(view: _View, budget: Budget, facts: Facts, drift: Drift, share: flo
     levels = Levels(ends, centre + step, (noise / masses) ** 2)
     divisor = trust * (error / masses) ** 2
     drift.learn(shells, levels, step**2 * divisor[:, None], view.groups)
-    return _Round(shells, levels, scales)
+    left, doubt = _mass_left(view, budget, beta, radii, full, USER_UNIT / facts.row_cap)
+    mass = float(found.sum()) + left, math.hypot(float(np.linalg.norm(error)), doubt)
+    return _Round(shells, levels, scales, mass)
+
+
+def _mass_left(
+    view: _View, budget: Budget, beta: float, radii: list[int], full: float, weight: float
+) -> tuple[float, float]:
+    """The mass that levels leave out, and its standard deviation: what lies beyond the last radius, in the crowds that
+    are possible, and what rounding weights down takes off, half a unit of `weight` in each level that a user is in.
+    """
+    crowd = view.crowd
+    assert crowd is not None
+    join = np.hypot if budget.norm == "l2" else np.add
+    ends = np.array(radii) / full
+    left = []
+    for users, sizes, masses in ((crowd.users, crowd.sizes, crowd.masses), *crowd.possible):
+        sizes = join(sizes, beta * masses)
+        levels = np.where(sizes > ends[0], np.minimum(np.searchsorted(ends, sizes) + 1, len(ends)), 0)
+        parts = np.maximum(1 - ends[-1] / sizes, 0.0) + levels / (2 * weight)
+        left.append(float(users * masses @ parts))
+    doubt = float(np.sqrt(np.mean((np.array(left) - left[0]) ** 2)))
+    return left[0], math.hypot(TUNING.mass_doubt * left[0], doubt)
 
 
 def _integer_radii(radii: Floats, budget: Budget, shares: Floats) -> list[int]:
@@ -435,7 +461,7 @@ def _estimate(
         mass = float((crowd.users * crowd.masses).sum())
         sampling = float((crowd.users * crowd.sizes**2).sum()) / mass**2 / crowd.spread
         sampling *= float((answer.values.clip(0.0) * (1 - answer.values.clip(0.0, 1.0))).sum())
-    return combine(
+    made = combine(
         raw=answer.values,
         noise=np.sqrt(answer.noise),
         shrunk=shrunk,
@@ -447,6 +473,20 @@ def _estimate(
         expected_bias=expected,
         within=(answer.bias, answer.expected),
     )
+    return replace(made, total=_total(past, facts))
+
+
+def _total(past: list[_Round], facts: Facts) -> Total | None:
+    """The total, from the round that measured it best; None if there was none. If users weigh the same, it is their
+    number, which pilot queries told too.
+    """
+    if not past:
+        return None
+    value, error = min((one.mass for one in past), key=lambda mass: mass[1])
+    if facts.row_cap == 1:
+        value, error = inverse_variance_mean(value, error, facts.users, facts.users_error)
+    value = max(value, error)
+    return Total(value, error / value, facts.row_cap if facts.row_cap < ROW_LIMIT else None, biased=True)
 
 
 def _possible_biases(

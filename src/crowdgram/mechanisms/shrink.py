@@ -21,7 +21,7 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 
-__all__ = ["NoiseShape", "Shrunk", "expected", "shrink"]
+__all__ = ["NoiseShape", "Posterior", "Shrunk", "expected", "posteriors", "shrink"]
 
 NoiseShape = Literal["gaussian", "laplace"]
 
@@ -72,6 +72,27 @@ def expected(values: Floats, deviations: Floats, of: Callable[[Floats], Floats],
         fit = _fit(values[members], deviation, "gaussian", signed=signed, pseudo_items=0.0, iterations=LONG)
         found[members] = (fit.posterior * of(fit.theta)).sum(axis=1)[fit.which]
     return found
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What some items may be: item members[j] is theta[which[j]] with the chances posterior[which[j]]; theta has a
+    distance of `step`.
+    """
+
+    members: Integers
+    which: Integers
+    theta: Floats
+    posterior: Floats
+    step: float
+
+
+def posteriors(values: Floats, deviations: Floats, shape: NoiseShape) -> Iterator[Posterior]:
+    """The posteriors that `shrink` takes its means of. Items too few to share a prior have a flat one."""
+    for members, deviation in _alike(deviations):
+        iterations = ITERATIONS if len(members) >= FEWEST else 0
+        fit = _fit(values[members], deviation, shape, signed=False, pseudo_items=PSEUDO_ITEMS, iterations=iterations)
+        yield Posterior(members, fit.which, fit.theta, fit.posterior, deviation / GRID_STEPS)
 
 
 def _alike(deviations: Floats) -> Iterator[tuple[Integers, float]]:

@@ -21,7 +21,7 @@ from ..privacy import Looks, PureFinish, Search
 from ..privacy.threshold import lone_laplace_threshold
 from ..tables import UNIT, CappedRows, Counts, RootOfItems, Rows, UserTotals, held_items
 from .discovery import LOOKS, MOST_ITEMS_OF_A_TABLE
-from .estimate import CONFIDENCE, Divisor, Estimate, combine, spread_bias
+from .estimate import CONFIDENCE, Divisor, Estimate, Total, combine, spread_bias
 from .measurements import inverse_variance_mean
 from .pilot_queries import Rows as RowsSeen
 from .row_bound import Disagreement, bias_of
@@ -62,10 +62,13 @@ MISSED_BY_HALVING = 0.1
 
 @dataclass(frozen=True)
 class ItemsPerUser:
-    """What a look showed: about how many users, and the mean over them of sqrt(items). Noisy values."""
+    """What a look showed: about how many users, and the mean over them of sqrt(items). Noisy values. error: the
+    standard deviation of the number of users.
+    """
 
     users: float
     root: float
+    error: float = 0.0
 
     @property
     def most(self) -> int:
@@ -93,13 +96,14 @@ class RowWeights:
 @dataclass(frozen=True)
 class HistogramItems:
     """What passed the threshold, with its noisy sums: noisy values. scale: of their noise. weights: by rows; None if
-    users weigh the same.
+    users weigh the same. users: how many, and its standard deviation.
     """
 
     sums: dict[Any, int]
     scale: float
     threshold: int
     weights: RowWeights | None
+    users: tuple[float, float]
 
     @property
     def items(self) -> list[Any]:
@@ -124,7 +128,7 @@ def query_items_per_user(held: UserTotals, spending: Looks) -> ItemsPerUser | No
     users = float(seen.sum())
     if users < SEEN * deviation:
         return None
-    return ItemsPerUser(users, 1 + furthest * min(max(float(seen[0]) / users, 0.0), 1.0))
+    return ItemsPerUser(users, 1 + furthest * min(max(float(seen[0]) / users, 0.0), 1.0), deviation)
 
 
 def users_needed_by_histogram(search: Search, look: ItemsPerUser, weights: RowWeights | None) -> float:
@@ -177,8 +181,8 @@ def find_by_histogram(
     value = dict(zip(places[passed].tolist(), noisy[passed].tolist(), strict=True))
     named = held.named(places[passed])
     held.drop()
-    found = HistogramItems({item: value[place] for item, place in named.items()}, event.scale, threshold, weights)
-    return found, spending
+    listed = {item: value[place] for item, place in named.items()}
+    return HistogramItems(listed, event.scale, threshold, weights, (look.users, look.error)), spending
 
 
 def estimate_from_histogram(
@@ -214,7 +218,13 @@ def estimate_from_histogram(
     )
     barely = np.zeros(len(raw), dtype=bool)
     barely[: len(items)] = listed < measured.threshold - measured.scale * math.log(1 - CONFIDENCE)
-    return replace(made, lower=np.where(barely, 0.0, made.lower))
+    cap = _row_cap(measured.weights)
+    return replace(
+        made,
+        lower=np.where(barely, 0.0, made.lower),
+        total=Total(total * cap / UNIT, row_bound=cap),
+        users=measured.users if cap > 1 else None,
+    )
 
 
 def _for_list(spending: Search | PureFinish, look: ItemsPerUser) -> float:

@@ -38,6 +38,7 @@ class Paper(Mechanism):
 
     name = "paper"
     needs_delta = "Its theorems need a delta above 0. Give a delta such as 1e-6."
+    counts = False
     constants: Constants = "paper"
     alpha: float | None = None
 

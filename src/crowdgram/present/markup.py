@@ -14,8 +14,8 @@ from typing import Any
 
 from ..escaping import printable
 from ..results.release import Release
-from ..results.values import ItemEstimate, Other, is_other, values_of
-from .selection import top_listed
+from ..results.values import ItemEstimate, Measure, Other, is_other, values_of
+from .selection import figures, top_listed
 from .wording import shorten
 
 __all__ = [
@@ -91,22 +91,31 @@ def bar(one: ItemEstimate, full: float) -> str:
     )
 
 
-def items_table(release: Release, n: int, heading: str = "probability", links: Mapping[Any, str] | None = None) -> str:
+def items_table(
+    release: Release,
+    n: int,
+    heading: str = "probability",
+    links: Mapping[Any, str] | None = None,
+    measure: Measure = "shares",
+) -> str:
     """The n most probable items with intervals and bars, and last the one for all others, which has no bar: it is
-    often longer than all the rest. `links`: where on the page an item's name leads.
+    often longer than all the rest. `links`: where on the page an item's name leads. measure: what is shown of them.
     """
-    shown = top_listed(release, n)
+    shown = figures(release, top_listed(release, n), measure)
     full, decimals = scale(shown), digits(one.probability for one in shown)
+    if measure == "counts":
+        heading, decimals = "count", 0
     rows = [*((one, bar(one, full)) for one in shown)]
     if release.other is not None:
-        rows.append((release.estimate(release.other), '<span class="quiet">all that is not listed</span>'))
+        rest = figures(release, [release.estimate(release.other)], measure)
+        rows.append((rest[0], '<span class="quiet">all that is not listed</span>'))
     body = []
     for one, drawn in rows:
         target = (links or {}).get(one.item)
         named = f'<td class="name"><a href="#{escape(target)}">{name(one.item)}</a></td>' if target else cells(one.item)
         body.append(
-            f"<tr>{named}<td>{one.probability:.{decimals}f}</td>"
-            f'<td class="interval">{one.lower:.{decimals}f} to {one.upper:.{decimals}f}</td>'
+            f"<tr>{named}<td>{one.probability:,.{decimals}f}</td>"
+            f'<td class="interval">{one.lower:,.{decimals}f} to {one.upper:,.{decimals}f}</td>'
             f'<td class="bar">{drawn}</td></tr>'
         )
     return wide(

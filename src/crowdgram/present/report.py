@@ -19,7 +19,7 @@ from ..inference.distances import by_distance
 from ..privacy import event_to_dict
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
-from ..results.values import ItemEstimate, Quantity, Value, is_other
+from ..results.values import ItemEstimate, Measure, Quantity, Value, check_measure, is_other
 from .markup import STYLE, bar, cells, digits, escape, heads, items_table, line, name, scale, wide
 from .selection import common_items, largest_groups, top_listed
 from .wording import number, sentences, too_little
@@ -36,22 +36,31 @@ _DIFFERENCES = 5
 _EVENTS = 100
 
 
-def write_html(release: Release | GroupedRelease, path: str | os.PathLike[str], title: str | None = None) -> None:
+def write_html(
+    release: Release | GroupedRelease,
+    path: str | os.PathLike[str],
+    title: str | None = None,
+    measure: Measure = "shares",
+) -> None:
     """Write the page, whole or not at all."""
-    write_whole(path, page(release, title))
+    write_whole(path, page(release, title, measure))
 
 
-def page(release: Release | GroupedRelease, title: str | None = None) -> str:
-    """The page of a release, or of all groups of one."""
+def page(release: Release | GroupedRelease, title: str | None = None, measure: Measure = "shares") -> str:
+    """The page of a release, or of all groups of one. With counts, groups are still compared by shares."""
+    check_measure(measure)
     if title is not None and (not isinstance(title, str) or not title.strip()):
         raise InvalidArgument(
             f"title={title!r}: needs to be a text. Leave it out for one that says what is shown.", argument="title"
         )
     if isinstance(release, Release):
-        joint, said, body = release, _heading(release, release.item_columns), _release(release)
+        joint, said, body = release, _heading(release, release.item_columns, measure), _release(release, measure)
     else:
         joint = release.joint
-        said, body = f"{_heading(joint, joint.item_columns[1:])} for each {release.by}", _groups(release)
+        said, body = (
+            f"{_heading(joint, joint.item_columns[1:], measure)} for each {release.by}",
+            _groups(release, measure),
+        )
     heading = escape(said if title is None else title, 200)
     return (
         '<!doctype html>\n<html lang="en" dir="ltr"><head><meta charset="utf-8">'
@@ -63,50 +72,56 @@ def page(release: Release | GroupedRelease, title: str | None = None) -> str:
     )
 
 
-def _heading(release: Release, columns: tuple[str, ...]) -> str:
+def _heading(release: Release, columns: tuple[str, ...], measure: Measure) -> str:
     asked = "Share of all rows" if release.weight == "rows" else "The average user's share"
+    if measure == "counts":
+        asked = f"Number of {release.weight}"
     return f"{asked} by {' and '.join(columns)}"
 
 
-def _release(release: Release) -> str:
+def _release(release: Release, measure: Measure) -> str:
     parts = [
-        _promise(release, "It holds for everything on this page together.") + _warning(release),
-        f"<h2>Items</h2>{_omission(release, _ITEMS, 'most probable', 'items')}{items_table(release, _ITEMS)}",
+        _promise(release, "It holds for everything on this page together.", measure) + _warning(release),
+        f"<h2>Items</h2>{_omission(release, _ITEMS, 'most probable', 'items')}"
+        + items_table(release, _ITEMS, measure=measure),
     ]
     if len(release.item_columns) > 1:
         parts.append("<h2>Each column by itself</h2><p>Sums of the items above, with errors of their own.</p>")
         sums = [(column, release.marginal(column)) for column in release.item_columns]
-        own = [f"<section><h3>{name(column)}</h3>{_part(one, 'values')}</section>" for column, one in sums]
+        own = [f"<section><h3>{name(column)}</h3>{_part(one, 'values', measure)}</section>" for column, one in sums]
         parts.append(f'<div class="grid">{"".join(own)}</div>')
     return "".join(parts)
 
 
-def _groups(grouped: GroupedRelease) -> str:
+def _groups(grouped: GroupedRelease, measure: Measure) -> str:
     shown = top_listed(grouped.shares, _GROUPS)
     places = {one.item: f"group-{number}" for number, one in enumerate(shown, 1)}
     parts = [
-        _promise(grouped.joint, "It holds for everything on this page together, in however many groups a user is.")
+        _promise(
+            grouped.joint, "It holds for everything on this page together, in however many groups a user is.", measure
+        )
         + _warning(grouped),
         f"<h2>Groups</h2>{_omission(grouped.shares, _SHARES, 'largest', 'groups')}"
-        + items_table(grouped.shares, _SHARES, "share of all", places),
+        + items_table(grouped.shares, _SHARES, "share of all", places, measure),
     ]
     compared = largest_groups(grouped, _COMPARED_GROUPS)
     if len(compared) > 1:
         parts.append(_comparison(grouped, {group: grouped[group] for group in compared}))
     which = "" if len(shown) == len(grouped) else f" The {len(shown)} largest of {len(grouped):,} groups are here."
-    parts.append(f"<h2>Each group</h2><p>The probabilities of a group add to 1.{which}</p>")
-    parts += [_group(grouped, one, places[one.item], is_open=len(shown) == 1) for one in shown]
+    add = "The probabilities of a group add to 1." if measure == "shares" else "Counts are those of the group."
+    parts.append(f"<h2>Each group</h2><p>{add}{which}</p>")
+    parts += [_group(grouped, one, places[one.item], measure, is_open=len(shown) == 1) for one in shown]
     return "".join(parts)
 
 
-def _group(grouped: GroupedRelease, share: ItemEstimate, place: str, *, is_open: bool) -> str:
+def _group(grouped: GroupedRelease, share: ItemEstimate, place: str, measure: Measure, *, is_open: bool) -> str:
     decimals = digits([share.probability])
     ends = f"{share.lower:.{decimals}f} to {share.upper:.{decimals}f}"
     # The place to jump to is inside the fold: a browser then opens it.
     return (
         f"<details{' open' if is_open else ''}><summary>{name(share.item)}"
         f"<small>{share.probability:.{decimals}f} of all ({ends})</small></summary>"
-        f'<div id="{place}">{_part(grouped[share.item], "items")}</div></details>'  # type: ignore[index]
+        f'<div id="{place}">{_part(grouped[share.item], "items", measure)}</div></details>'  # type: ignore[index]
     )
 
 
@@ -194,11 +209,11 @@ def _group_heads(groups: Any) -> str:
     return "".join(f"<th>{name(group, 24)}</th>" for group in groups)
 
 
-def _part(release: Release, kind: str) -> str:
+def _part(release: Release, kind: str, measure: Measure) -> str:
     return (
         _warning(release)
         + _omission(release, _ITEMS_OF_A_PART, "most probable", kind)
-        + items_table(release, _ITEMS_OF_A_PART)
+        + items_table(release, _ITEMS_OF_A_PART, measure=measure)
     )
 
 
@@ -217,15 +232,18 @@ def _omission(release: Release, most: int, order: str, kind: str) -> str:
     return f'<p class="quiet">The {most} {order} of {listed:,} {kind}; they hold {held:.3f} of all.</p>'
 
 
-def _promise(release: Release, scope: str) -> str:
+def _promise(release: Release, scope: str, measure: Measure) -> str:
     """The guarantee, once for the whole page, what its figures mean, and where the items come from."""
     g = release.guarantee
     delta = f", delta = {g.delta:g}" if g.delta else ""
+    noisy = "Probabilities are noisy."
+    if measure == "counts":
+        noisy = f"{escape(release.counts().about, 400)} They are noisy."
     sentence = re.sub(r"(?<![\w.])\d[\d.]*e-\d+", r'<span class="number">\g<0></span>', escape(g.sentence()))
     return (
         f'<div class="promise"><p>{sentence} {scope}</p>'
         f"<p><small>epsilon = {g.epsilon:g}{delta}, {g.adjacency.value}</small></p></div>"
-        "<p>Probabilities are noisy. A line is an interval; one without an end at the right goes on.</p>"
+        f"<p>{noisy} A line is an interval; one without an end at the right goes on.</p>"
         + "".join(f"<p>{escape(one)}</p>" for one in sentences(release))
     )
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
-from ..results.values import Item, ItemEstimate, Other, is_other
+from ..results.values import Item, ItemEstimate, Measure, Other, is_other
 
-__all__ = ["common_items", "largest_groups", "top_listed"]
+__all__ = ["common_items", "figures", "largest_groups", "top_listed"]
 
 
 def top_listed(release: Release, n: int) -> list[ItemEstimate]:
     """The n most probable listed items; what stands for all that are not listed is no item among others."""
     return [one for one in release.top(n + 1) if one.item != release.other][:n]
+
+
+def figures(release: Release, shown: Sequence[ItemEstimate], measure: Measure) -> list[ItemEstimate]:
+    """The same items with what is shown of them: their probabilities, or their counts in the place of these."""
+    if measure == "shares":
+        return list(shown)
+    counts = release.counts()
+    found = (counts.estimate(one.item) for one in shown)
+    return [ItemEstimate(one.item, one.count, one.standard_error, one.lower, one.upper) for one in found]
 
 
 def largest_groups(grouped: GroupedRelease, n: int) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 
 from ..errors import AccuracyWarning
+from ..results.covariance import total_of
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
 from ..results.values import Other, Quantity, is_unlisted, values_of
@@ -23,7 +24,9 @@ __all__ = [
     "sentences",
     "shorten",
     "too_little",
+    "totals",
     "warn_of_too_little",
+    "whole_number",
 ]
 
 INNER_PARAMETERS = ("rows_above_bound", "rows_above_bound_low", "rows_above_bound_high")
@@ -33,7 +36,7 @@ _NAMED = 5
 
 def sentences(release: Release) -> list[str]:
     """All sentences about the figures of a release, except the warning that it is mostly noise."""
-    said = [coverage(release), predicted(release), rows_above(release), about_items(release)]
+    said = [coverage(release), predicted(release), *totals(release), rows_above(release), about_items(release)]
     return [one for one in said if one is not None]
 
 
@@ -49,8 +52,6 @@ def coverage(release: Release) -> str:
         return (
             f"{interval} the answer for users who are alike. If they are not, no interval says by how much it is off."
         )
-    if release.mechanism == "sample-one":
-        return f"{interval} the answer from the sampled rows, one of each user: the figure without noise."
     if release.parameters.get("row_bound") == "given":
         return (
             f"{interval} the table's answer with the given bound: the figure computed from the same rows without "
@@ -63,6 +64,33 @@ def predicted(release: Release) -> str:
     """The predicted error of the whole release."""
     number = len(release)
     return f"Predicted l1 error of {_all(number)}: {release.predicted_l1_error:.2g}, of at most 2."
+
+
+def totals(release: Release) -> list[str]:
+    """How many users and rows there are, or that this is not known."""
+    total = total_of(release)
+    if release.users is None and total is None:
+        return ["How many users and rows there are was not measured."]
+    said = []
+    if release.users is not None:
+        said.append(f"Users: {whole_number(release.users)}.")
+    elif release.weight == "users" and total is not None:
+        said.append(f"Users, each by the share of their rows that is here: {whole_number(total)}.")
+    if release.weight == "users":
+        return [*said, "How many rows there are was not measured, as users weigh the same."]
+    if total is not None and release.total is not None:
+        bound = release.total.row_bound
+        which = "Rows" if bound is None else f"Rows, at most {bound:,} of each user"
+        said.append(f"{which}: {whole_number(total)}.")
+    if release.users is None:
+        said.append("How many users they are of was not measured.")
+    return said
+
+
+def whole_number(quantity: Quantity) -> str:
+    """A number of users or rows, and its interval."""
+    ends = f"{quantity.confidence:.0%} interval {quantity.lower:,.0f} to {quantity.upper:,.0f}"
+    return f"{quantity.value:,.0f} ({ends})"
 
 
 def rows_above(release: Release) -> str | None:

@@ -28,6 +28,7 @@ from ..mechanisms import (
 )
 from ..present.wording import warn_of_too_little
 from ..privacy import OPENDP, Adjacency, Guarantee, Sampler, Spending, check_sampler
+from ..results.covariance import number_of_users
 from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
 from ..results.release import OWN_SUM, Release
@@ -227,8 +228,9 @@ def run(
             other_errors=estimate.other_errors,
             noise_errors=estimate.noise_errors,
             divisor=estimate.divisor or OWN_SUM,
+            total=estimate.total,
         )
-        joint = widen_intervals(joint)
+        joint = replace(widen_intervals(joint), users=number_of_users(joint, estimate.users))
         made = GroupedRelease(joint) if query.grouped else joint
         if budget is not None:
             report(Stage.STORING)

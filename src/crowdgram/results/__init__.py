@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from .grouped import GroupedRelease
 from .release import Release
-from .values import Difference, Item, ItemEstimate, Other, Quantity, Value
+from .values import Difference, Item, ItemCount, ItemCounts, ItemEstimate, Other, Quantity, Value
 
-__all__ = ["Difference", "GroupedRelease", "Item", "ItemEstimate", "Other", "Quantity", "Release", "Value"]
+__all__ = [
+    "Difference",
+    "GroupedRelease",
+    "Item",
+    "ItemCount",
+    "ItemCounts",
+    "ItemEstimate",
+    "Other",
+    "Quantity",
+    "Release",
+    "Value",
+]

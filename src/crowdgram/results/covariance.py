@@ -28,11 +28,13 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..mechanisms.estimate import Divisor
+from ..privacy import LaplaceEvent
+from .values import Quantity
 
 if TYPE_CHECKING:
     from .release import Release
 
-__all__ = ["MEAN_ABSOLUTE", "Measured", "noise_quantile", "sum_by_code"]
+__all__ = ["MEAN_ABSOLUTE", "Measured", "Quantiles", "noise_quantile", "number_of_users", "sum_by_code", "total_of"]
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 
@@ -71,11 +73,14 @@ class Measured:
         them: they are divided by their own sum, kept above its noise.
         """
         x, noise, other = (sum_by_code(values[chosen], codes, size) for values in (self.x, self.noise, self.other))
-        square = float(noise.sum())
-        by = max(float(x.sum()), math.sqrt(square), 1e-100)
+        square, by = float(noise.sum()), self.sum_of(chosen)
         q = np.clip(x / by, 0.0, 1.0)
         other = np.maximum(other * (1 - 2 * q) + q**2 * float(other.sum()), 0.0)
         return Measured(x / by, noise / by**2, other / by**2, Divisor(own=1.0), square / by**2)
+
+    def sum_of(self, chosen: Integers) -> float:
+        """The sum of the chosen shares, kept above its noise."""
+        return max(float(self.x[chosen].sum()), math.sqrt(float(self.noise[chosen].sum())), 1e-100)
 
     @property
     def spread(self) -> float:
@@ -119,6 +124,48 @@ class Measured:
         middle, half = b / a, np.hypot(root / a, z * np.sqrt(self.other))
         least = z * self.independent()
         return np.clip(middle - half, 0.0, 1.0), np.clip(np.maximum(middle + half, least), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """What errors keep to, in standard deviations: noise, by its shape, and all else, which is taken to be normal."""
+
+    noise: float
+    normal: float
+
+    @classmethod
+    def of(cls, release: Release, items: int = 1) -> Quantiles:
+        """At the level of the release, for so many items at once: each at confidence^(1/items), which is exact if their
+        errors are independent, and safe for normal errors that are not (Sidak 1967).
+        """
+        chance = -math.expm1(math.log(release.confidence) / items)
+        normal = -NormalDist().inv_cdf(chance / 2)
+        laplace = bool(release.events) and isinstance(release.events[-1], LaplaceEvent)
+        return cls(-math.log(chance) / math.sqrt(2) if laplace else normal, normal)
+
+    def reach(self, noise: Floats, other: Floats) -> Floats:
+        """What errors with these variances keep to."""
+        reached: Floats = np.hypot(self.noise * np.sqrt(noise), self.normal * np.sqrt(other))
+        return reached
+
+
+def total_of(release: Release) -> Quantity | None:
+    """The total of a release; its interval allows for the divisor's noise and its own error. None if unknown."""
+    total = release.total
+    if total is None:
+        return None
+    spread = math.hypot(Measured.of(release).spread, total.error)
+    reach = noise_quantile(release.confidence) * spread
+    return Quantity(total.value, max(1 - reach, 0.0) * total.value, (1 + reach) * total.value, release.confidence)
+
+
+def number_of_users(release: Release, measured: tuple[float, float] | None) -> Quantity | None:
+    """How many users a whole table has: as measured, with a deviation; or the total, if each counts for one."""
+    if measured is None:
+        alike = release.weight == "users" or (release.total is not None and release.total.row_bound == 1)
+        return total_of(release) if alike else None
+    value, reach = max(measured[0], 0.0), noise_quantile(release.confidence) * measured[1]
+    return Quantity(value, max(measured[0] - reach, 0.0), value + reach, release.confidence)
 
 
 def noise_quantile(confidence: float) -> float:

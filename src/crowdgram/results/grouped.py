@@ -22,7 +22,7 @@ from ..privacy import Event, Guarantee
 from .marginals import conditional_at
 from .merge import merge_within_groups
 from .release import Release
-from .values import Other, Quantity, Value
+from .values import Measure, Other, Quantity, Value
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -74,6 +74,16 @@ class GroupedRelease(Mapping[Value, Release]):
     def missed(self) -> Quantity | None:
         """The share of all, over all groups together, that belongs to items which are not listed."""
         return self.joint.missed
+
+    @property
+    def users(self) -> Quantity | None:
+        """How many users the table has, each once, in however many groups; None if that is unknown."""
+        return self.joint.users
+
+    @property
+    def rows(self) -> Quantity | None:
+        """How many rows of all groups count; None if that is unknown. A group's own are `grouped[group].rows`."""
+        return self.joint.rows
 
     @cached_property
     def groups(self) -> tuple[Value, ...]:
@@ -150,23 +160,26 @@ class GroupedRelease(Mapping[Value, Release]):
         """
         return GroupedRelease(merge_within_groups(self.joint, mapping, other, column))
 
-    def to_arrow(self) -> pyarrow.Table:
-        """A table with a row for each group and item: the group's share, then the item's probability in it."""
+    def to_arrow(self, *, measure: Measure = "shares") -> pyarrow.Table:
+        """A table with a row for each group and item: the group's share, then the item's probability in it.
+
+        measure: "shares", or "counts": the count of all items of the group, then that of the item.
+        """
         from ..export.tabular import to_arrow
 
-        return to_arrow(self)
+        return to_arrow(self, measure)
 
-    def to_pandas(self) -> pandas.DataFrame:
+    def to_pandas(self, *, measure: Measure = "shares") -> pandas.DataFrame:
         """A data frame with a row for each group and item."""
         from ..export.tabular import to_pandas
 
-        return to_pandas(self)
+        return to_pandas(self, measure)
 
-    def to_polars(self) -> polars.DataFrame:
+    def to_polars(self, *, measure: Measure = "shares") -> polars.DataFrame:
         """A data frame with a row for each group and item."""
         from ..export.tabular import to_polars
 
-        return to_polars(self)
+        return to_polars(self, measure)
 
     def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
         """All groups together as one dp_accounting event; see `Release.to_dp_event`."""
@@ -178,26 +191,26 @@ class GroupedRelease(Mapping[Value, Release]):
 
         save(self, path)
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
+    def to_csv(self, path: str | os.PathLike[str], *, measure: Measure = "shares") -> None:
         """Write the table of `to_arrow` as CSV, whole or not at all."""
         from ..export import write_csv
 
-        write_csv(self, path)
+        write_csv(self, path, measure)
 
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+    def to_parquet(self, path: str | os.PathLike[str], *, measure: Measure = "shares") -> None:
         """Write the table of `to_arrow` as Parquet, whole or not at all."""
         from ..export import write_parquet
 
-        write_parquet(self, path)
+        write_parquet(self, path, measure)
 
-    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, measure: Measure = "shares") -> None:
         """Write a page to read in a browser, whole or not at all: the groups, compared and one by one.
 
         It is one file that loads nothing. It draws the most probable items of the largest groups, and says of how many.
         """
         from ..present.report import write_html
 
-        write_html(self, path, title)
+        write_html(self, path, title, measure)
 
     def plot(self, n: int = 10, *, groups: Sequence[Value] | None = None) -> matplotlib.figure.Figure:
         """Draw n items in every group, a panel for each group, all on one scale, with intervals.

@@ -7,6 +7,7 @@ a ratio of sums, so the divisor of the release plays no part in it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import InvalidArgument
+from ..mechanisms.estimate import Total
 from .covariance import MEAN_ABSOLUTE, Measured, noise_quantile, sum_by_code
 from .values import Item, Quantity, is_unlisted, values_of
 
@@ -110,8 +112,22 @@ def conditional_at(release: Release, columns: Sequence[str], given: Mapping[str,
     q = shares / share if share > 0 else np.full(len(items), 1 / len(items))
     names = tuple(release.item_columns[place] for place in places)
     told = ", ".join(f"{name}={value}" for name, value in given.items())
-    ratios = Measured.of(release).ratios(chosen, codes, len(items))
-    return _part(release, items, q / q.sum(), ratios, names, {"given": told})
+    measured = Measured.of(release)
+    ratios = measured.ratios(chosen, codes, len(items))
+    part = _part(release, items, q / q.sum(), ratios, names, {"given": told})
+    return replace(part, users=None, total=_total_of_part(release, measured, chosen))
+
+
+def _total_of_part(release: Release, measured: Measured, chosen: Integers) -> Total | None:
+    """The total of the chosen items. Their sum is their divisor, so it has that noise; its bias is an error of its own.
+    How many users have a part of it is not known.
+    """
+    total = release.total
+    if total is None:
+        return None
+    by = measured.sum_of(chosen)
+    bias = math.sqrt(float(measured.other[chosen].sum())) / by if total.biased else 0.0
+    return replace(total, value=total.value * by, error=math.hypot(total.error, bias))
 
 
 def _part(

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, Integers
 from ..errors import InvalidArgument, UnknownItem
 from ..escaping import printable
-from ..mechanisms.estimate import TOO_LITTLE, Divisor
+from ..mechanisms.estimate import TOO_LITTLE, Divisor, Total
 from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
+from .covariance import total_of
 from .marginals import conditional, marginal, missed_share
 from .merge import merge_items
-from .values import Difference, Item, ItemEstimate, Quantity, Value, is_other, values_of
+from .values import Difference, Item, ItemCounts, ItemEstimate, Measure, Quantity, Value, is_other, values_of
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -36,7 +37,7 @@ __all__ = ["OWN_SUM", "Release"]
 
 OWN_SUM = Divisor(own=1.0)
 """Of shares that were divided by their own sum."""
-_FIGURES = ("probability", "standard_error", "lower", "upper", "is_other")
+_FIGURES = ("probability", "count", "standard_error", "lower", "upper", "is_other")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,9 @@ class Release:
     user). versions: of the software that made it. item_columns: the columns that items are values of; with several,
     items are tuples. measured: the shares as measured, before shrinkage; noise_errors: of their independent noise;
     divisor: of what they were divided by; other_errors: what else than noise the intervals allow for. Sums of items
-    start from these four; without noise_errors, from the standard errors.
+    start from these four; without noise_errors, from the standard errors. total: what the shares are of, for counts.
+    users: how many users the table has, with at least one row that counts; it is noisy, also if adjacency="replace".
+    None: unknown; of a part of a release it always is.
     """
 
     items: tuple[Item, ...]
@@ -74,6 +77,8 @@ class Release:
     other_errors: Floats | None = None
     noise_errors: Floats | None = None
     divisor: Divisor = OWN_SUM
+    total: Total | None = None
+    users: Quantity | None = None
 
     def __post_init__(self) -> None:
         for name, values in self._fields():
@@ -146,6 +151,14 @@ class Release:
         value, low, high = (self.parameters.get(f"rows_above_bound{end}") for end in ("", "_low", "_high"))
         return None if value is None or low is None or high is None else Quantity(value, low, high, self.confidence)
 
+    @property
+    def rows(self) -> Quantity | None:
+        """How many rows count, with an interval; None if that is unknown, as it is with weight="users".
+
+        If there is a contribution bound (`total.row_bound`), they are the rows within it.
+        """
+        return total_of(self) if self.weight == "rows" else None
+
     @cached_property
     def missed(self) -> Quantity | None:
         """The share of all that belongs to items which are not listed: what a search for items has missed. None if
@@ -216,17 +229,95 @@ class Release:
 
         return sample(self, n, seed)
 
-    def intervals(self, of: Literal["table", "population"] = "table") -> tuple[Floats, Floats]:
+    def draws(self, n: int, *, measure: Measure = "shares", seed: int | None = None) -> Floats:
+        """n draws of the whole vector, a row each: what the table's own answer may be, given the release.
+
+        For simulation: a figure computed from each draw varies as its uncertainty says. Draws allow for noise, the
+        total, bias, and what shrinkage makes of rare items. Shares of a draw sum to 1; with measure="counts" a draw
+        is of counts. The randomness is ordinary: the release is public already. Costs no privacy.
+        """
+        from .sampling import draw_vectors
+
+        return draw_vectors(self, n, measure, seed)
+
+    def counts(self, *, simultaneous: bool = False) -> ItemCounts:
+        """How often each item is in the table, with intervals that allow for share and total together.
+
+            release.counts().top(3)
+
+        With weight="rows": rows, within the contribution bound if there is one. With weight="users": users, each
+        divided over their items as their rows are. `ItemCounts.about` says which. Costs no privacy. simultaneous: all
+        intervals hold at once.
+        """
+        from ..inference.counts import counts
+
+        return counts(self, simultaneous=simultaneous)
+
+    def intervals(
+        self, of: Literal["table", "population"] = "table", *, simultaneous: bool = False
+    ) -> tuple[Floats, Floats]:
         """Lower and upper ends at level `confidence`.
 
         "table": they cover the table's own answer: the figure computed from the same rows without privacy. With a
-        given `max_rows_per_user`, with "sample-one" and with "paper" that answer is narrower
-        (docs/how-to/read-a-release.md).
+        given `max_rows_per_user` and with "paper" that answer is narrower (docs/how-to/read-a-release.md).
         "population": they cover the population that its users came from, of which they are taken as a sample.
+        simultaneous: all of them hold at once at that level, and are wider for it.
         """
         from ..inference.intervals import intervals
 
-        return intervals(self, of)
+        return intervals(self, of, simultaneous=simultaneous)
+
+    def ranks(self) -> tuple[Integers, Integers]:
+        """Between which ranks each item is, 1 for the largest: the best and the worst, in the order of the items.
+
+        They hold for all items at once, at level `confidence`. What stands for all items that are not listed has no
+        rank: it is left out, and has 0.
+        """
+        from ..inference.ranks import ranks
+
+        return ranks(self)
+
+    def rank(self, item: Item) -> tuple[int, int]:
+        """Between which ranks one item is, 1 for the largest: (2, 4) is between 2nd and 4th. See `ranks`."""
+        from ..inference.ranks import rank
+
+        return rank(self, item)
+
+    def difference(
+        self,
+        item: Item,
+        to: Item | None = None,
+        *,
+        other: Release | None = None,
+        measure: Measure = "shares",
+    ) -> Quantity:
+        """One item minus another, or minus itself in another release, with an interval. Costs no privacy.
+
+            release.difference("home", "search")
+            january.difference("home", other=february, measure="counts")
+
+        to: the other item, or the item's own name if that is left out. other: the release that `to` is of, with
+        independent noise.
+        """
+        from ..inference.contrasts import difference
+
+        return difference(self, item, to, other, measure)
+
+    def ratio(
+        self,
+        item: Item,
+        to: Item | None = None,
+        *,
+        other: Release | None = None,
+        measure: Measure = "shares",
+    ) -> Quantity:
+        """One item over another, or over itself in another release, with an interval. Costs no privacy.
+
+        Arguments are those of `difference`. The upper end is infinite if what is below may be nothing.
+        """
+        from ..inference.contrasts import ratio
+
+        return ratio(self, item, to, other, measure)
 
     def entropy(self, *, base: float = 2.0, of: Literal["table", "population"] = "table") -> Quantity:
         """The entropy of the distribution, in bits unless `base` says otherwise. Costs no privacy.
@@ -279,33 +370,33 @@ class Release:
         """
         return to_dp_event(self.events, without_thresholds=without_thresholds)
 
-    def columns(self) -> dict[str, Any]:
-        """The columns of a frame: the item columns, then the figures.
+    def columns(self, *, measure: Measure = "shares") -> dict[str, Any]:
+        """The columns of a frame: the item columns, then the figures. measure: "shares", or "counts" (see `counts`).
 
         In a column of strings the other item has its name; elsewhere it is missing. `is_other`, which is there only if
         there are such items, says which they are.
         """
         from ..export.tabular import columns
 
-        return columns(self)
+        return columns(self, measure)
 
-    def to_arrow(self) -> pyarrow.Table:
+    def to_arrow(self, *, measure: Measure = "shares") -> pyarrow.Table:
         """A table with a row for each item."""
         from ..export.tabular import to_arrow
 
-        return to_arrow(self)
+        return to_arrow(self, measure)
 
-    def to_pandas(self) -> pandas.DataFrame:
+    def to_pandas(self, *, measure: Measure = "shares") -> pandas.DataFrame:
         """A data frame with a row for each item."""
         from ..export.tabular import to_pandas
 
-        return to_pandas(self)
+        return to_pandas(self, measure)
 
-    def to_polars(self) -> polars.DataFrame:
+    def to_polars(self, *, measure: Measure = "shares") -> polars.DataFrame:
         """A data frame with a row for each item."""
         from ..export.tabular import to_polars
 
-        return to_polars(self)
+        return to_polars(self, measure)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release as JSON, whole or not at all."""
@@ -313,17 +404,17 @@ class Release:
 
         save(self, path)
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
+    def to_csv(self, path: str | os.PathLike[str], *, measure: Measure = "shares") -> None:
         """Write the table of `to_arrow` as CSV, whole or not at all."""
         from ..export import write_csv
 
-        write_csv(self, path)
+        write_csv(self, path, measure)
 
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+    def to_parquet(self, path: str | os.PathLike[str], *, measure: Measure = "shares") -> None:
         """Write the table of `to_arrow` as Parquet, whole or not at all."""
         from ..export import write_parquet
 
-        write_parquet(self, path)
+        write_parquet(self, path, measure)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Release:
@@ -332,14 +423,14 @@ class Release:
 
         return load_joint(path)
 
-    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, measure: Measure = "shares") -> None:
         """Write a page to read in a browser, whole or not at all: items with intervals, the guarantee, how it was made.
 
         It is one file that loads nothing. It draws the most probable items, and says of how many.
         """
         from ..present.report import write_html
 
-        write_html(self, path, title)
+        write_html(self, path, title, measure)
 
     def plot(
         self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes | None = None

@@ -5,17 +5,27 @@ from __future__ import annotations
 import datetime
 import math
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..arrays import Floats
+from ..errors import InvalidArgument, UnknownItem
 
 __all__ = [
     "Difference",
     "Item",
+    "ItemCount",
+    "ItemCounts",
     "ItemEstimate",
+    "Measure",
     "Other",
     "Quantity",
     "Value",
+    "check_measure",
     "is_other",
     "is_unlisted",
     "label",
@@ -48,6 +58,8 @@ class Other:
 
 
 Value = int | str | bool | datetime.date | datetime.datetime | uuid.UUID | Other
+Measure = Literal["shares", "counts"]
+"""What is shown of an item: its share, or how often it is in the table."""
 Item = Value | tuple[Value, ...]
 """A value of the item column; a tuple of values if there are several columns."""
 
@@ -97,6 +109,86 @@ class Difference:
     standard_error: float
     lower: float
     upper: float
+
+
+@dataclass(frozen=True)
+class ItemCount:
+    """How often one item is in the table."""
+
+    item: Item
+    count: float
+    standard_error: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, eq=False)
+class ItemCounts:
+    """How often each item is in the table: its share times the total, with errors that allow for both together.
+
+    items: in the order of the release. of: "rows", or "users", each of whom is divided over their items as their rows
+    are. row_bound: rows of one user that count at most; None if all do. total: of all items. lower, upper: intervals at
+    level `confidence`, for the counts of the table itself; each by itself, or all at once if that was asked for.
+    """
+
+    items: tuple[Item, ...]
+    counts: Floats
+    standard_errors: Floats
+    lower: Floats
+    upper: Floats
+    confidence: float
+    of: str
+    row_bound: int | None
+    total: Quantity
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[ItemCount]:
+        """The items with their counts, in their order."""
+        return (self._at(place) for place in range(len(self)))
+
+    def top(self, n: int = 10) -> list[ItemCount]:
+        """The n items with the largest counts, largest first."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.", argument="n")
+        return [self._at(int(place)) for place in np.argsort(-self.counts, kind="stable")[:n]]
+
+    def estimate(self, item: Item) -> ItemCount:
+        """One item with its count."""
+        if item not in self._places:
+            raise UnknownItem(f"item={item!r}: needs to be one of the release's items.", item=item, argument="item")
+        return self._at(self._places[item])
+
+    @property
+    def about(self) -> str:
+        """What is counted, in a sentence."""
+        if self.of == "users":
+            return (
+                "Counts are of users, each of whom is divided over their items as their rows are: an item's count is "
+                "not the number of users who have it."
+            )
+        if self.row_bound is None:
+            return "Counts are of all rows, by estimate; users too few to be seen may hold more."
+        rows = "row" if self.row_bound == 1 else "rows"
+        return (
+            f"Counts are of rows, of which each user has at most {self.row_bound:,} {rows}: users with more are scaled "
+            "down to that."
+        )
+
+    @cached_property
+    def _places(self) -> dict[Item, int]:
+        return {item: place for place, item in enumerate(self.items)}
+
+    def _at(self, place: int) -> ItemCount:
+        arrays = (self.counts, self.standard_errors, self.lower, self.upper)
+        return ItemCount(self.items[place], *(float(values[place]) for values in arrays))
+
+
+def check_measure(measure: object) -> None:
+    """Refuse what is no `Measure`."""
+    if measure not in get_args(Measure):
+        raise InvalidArgument(f"measure={measure!r}: needs to be 'shares' or 'counts'.", argument="measure")
 
 
 def values_of(item: Any) -> tuple[Any, ...]:
