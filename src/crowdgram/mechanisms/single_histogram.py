@@ -75,6 +75,19 @@ class ItemsPerUser:
         """How many items of one user to hold."""
         return NEARLY_ALONE if self.root < ROOT_ALONE else MOST_HELD
 
+    @property
+    def drawing(self) -> float:
+        """The variance that drawing `most` items of each user with more adds to an item's number of users, over that
+        number.
+
+        Formula: E[max(1 - most/d, 0)] / most, where: d, the items of a user, is geometric, with the mean of sqrt(d)
+        that was seen. An item that is held of d even ones counts 1/most instead of 1/d, with the chance most/d.
+        """
+        d, continued = np.arange(1, 100), np.linspace(0.0, 0.9, 91)
+        chances = (1 - continued[:, None]) * continued[:, None] ** (d - 1)
+        variances = chances @ np.maximum(1 - self.most / d, 0.0) / self.most
+        return float(np.interp(self.root, chances @ np.sqrt(np.minimum(d, FURTHEST)), variances))
+
 
 @dataclass(frozen=True)
 class RowWeights:
@@ -96,14 +109,14 @@ class RowWeights:
 @dataclass(frozen=True)
 class HistogramItems:
     """What passed the threshold, with its noisy sums: noisy values. scale: of their noise. weights: by rows; None if
-    users weigh the same. users: how many, and its standard deviation.
+    users weigh the same. look: how many items users have.
     """
 
     sums: dict[Any, int]
     scale: float
     threshold: int
     weights: RowWeights | None
-    users: tuple[float, float]
+    look: ItemsPerUser
 
     @property
     def items(self) -> list[Any]:
@@ -182,7 +195,7 @@ def find_by_histogram(
     named = held.named(places[passed])
     held.drop()
     listed = {item: value[place] for item, place in named.items()}
-    return HistogramItems(listed, event.scale, threshold, weights, (look.users, look.error)), spending
+    return HistogramItems(listed, event.scale, threshold, weights, look), spending
 
 
 def estimate_from_histogram(
@@ -206,11 +219,12 @@ def estimate_from_histogram(
     raw, deviations = sums / total, math.sqrt(2) * scales / total
     shrunk = shrink(raw, deviations, "laplace")
     shares, weights = project(shrunk.means), measured.weights or RowWeights()
+    drawn = np.sqrt(measured.look.drawing * shares / max(total / UNIT, 1.0))
     made = combine(
         raw=raw,
         noise=deviations,
         shrunk=shrunk,
-        bias=spread_bias(weights.bias, shares),
+        bias=np.hypot(spread_bias(weights.bias, shares), drawn),
         shape="laplace",
         divisor=Divisor(own=1.0),
         sampling_variance=float((shares * (1 - shares)).sum()) / max(total / UNIT, 1.0),  # users of one item: the most
@@ -222,8 +236,8 @@ def estimate_from_histogram(
     return replace(
         made,
         lower=np.where(barely, 0.0, made.lower),
-        total=Total(total * cap / UNIT, row_bound=cap),
-        users=measured.users if cap > 1 else None,
+        total=Total(total * cap / UNIT, row_bound=cap, biased=True),
+        users=(measured.look.users, measured.look.error) if cap > 1 else None,
     )
 
 
