@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import math
 
 import ibis
+import ibis.expr.datatypes as dt
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from crowdgram.errors import EngineFailure, InvalidDomain
-from crowdgram.tables.engines import DuckEngine, Engine, engine_for, shield
+from crowdgram.tables import read_domain
+from crowdgram.tables.engines import ENGINES, DuckEngine, Engine, engine_for, shield
 from crowdgram.tables.statistics.histograms import bin_of, user_histogram
 
 SECRET = "zebra-4711"
@@ -138,9 +141,32 @@ def test_closing_twice_and_after_the_connection_is_gone():
 
 def test_every_act_on_closing_is_done_though_one_fails(backend):
     done = []
-    engine = Engine(backend, [lambda: done.append(1), lambda: fail(RuntimeError("gone")), lambda: done.append(2)])
+    engine = DuckEngine(backend, [lambda: done.append(1), lambda: fail(RuntimeError("gone")), lambda: done.append(2)])
     engine.close()
     assert done == [1, 2]
+
+
+@pytest.mark.parametrize("method", ["exact", "pattern", "operators", "_plan", "_rows", "_types"])
+def test_an_engine_that_forgets_something_cannot_be_made(method, backend):
+    forgetful = type("Forgetful", (DuckEngine,), {method: getattr(Engine, method)})
+    with pytest.raises(TypeError, match=method):
+        forgetful(backend)
+
+
+@pytest.mark.parametrize("kind", ENGINES.values())
+def test_an_engine_says_which_package_it_is(kind):
+    assert importlib.metadata.version(kind.package)
+    assert kind.TYPES
+    assert kind.ROW_WISE
+
+
+def test_a_public_list_may_be_in_a_database_that_is_no_engine():
+    backend = ibis.sqlite.connect()
+    backend.raw_sql("create table list (x integer)")
+    backend.raw_sql("insert into list values (3), (1)")
+    assert backend.name not in ENGINES
+    assert read_domain(backend.table("list").x, dt.int64).items == (3, 1)
+    backend.disconnect()
 
 
 def test_the_embedded_engine_reads_no_extension_from_the_network():

@@ -178,7 +178,7 @@ def run(
     rows = open_rows(table, user=query.user, item=query.item, count=query.count, where=query.where, by=query.by)
     with rows.engine as engine:
         lists = read_lists(rows, query.domain, query.groups, grouped=query.grouped)
-        versions = _versions(engine.name)
+        versions = _versions(engine.name, engine.package)
         spending = Spending(guarantee, sampler=sampler)
         opening = spending.open()
         request = Request(query.weight, query.max_rows_per_user, report)
@@ -280,15 +280,8 @@ def _check_affordable(guarantee: Guarantee, mechanism: Mechanism | None) -> None
             )
 
 
-def _versions(engine: str) -> dict[str, str]:
-    packages = [
-        "crowdgram",
-        "ibis-framework",
-        "opendp",
-        "dp-accounting",
-        "numpy",
-        {"pyspark": "pyspark"}.get(engine, "duckdb"),
-    ]
+def _versions(engine: str, package: str) -> dict[str, str]:
+    packages = ["crowdgram", "ibis-framework", "opendp", "dp-accounting", "numpy", package]
     return {**{name: _version(name) for name in packages}, "engine": engine, "python": platform.python_version()}
 
 

@@ -20,7 +20,7 @@ import ibis.expr.datatypes as dt
 import pyarrow as pa
 
 from ..errors import InvalidArgument, InvalidDomain, UnreadableSource
-from .engines import Engine, engine_for
+from .engines import Engine, fetch_public
 from .kinds import Value, arrow_keys, convert
 from .roles import DOMAIN, Role
 from .sources import SUFFIXES, read_column, read_columns
@@ -187,8 +187,7 @@ def _values(domain: object, item: str, role: Role) -> Iterable[Any]:
             return _from_file(os.fspath(path), column, item, role)
     if isinstance(domain, ibis.Column):
         table = domain.name("item").as_table()
-        engine = engine_for(ibis.get_backend(table))
-        return list(engine.fetch(table, "reading the domain").column(0).to_pylist())
+        return list(fetch_public(ibis.get_backend(table), table, "reading the domain").column(0).to_pylist())
     values: object = domain
     for method in ("to_pylist", "to_list", "tolist"):  # pyarrow; pandas and polars; numpy
         if hasattr(domain, method):

@@ -12,10 +12,11 @@ import sys
 import threading
 import uuid
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import ibis
 import ibis.expr.datatypes as dt
@@ -86,13 +87,16 @@ def _unless_working(_: logging.LogRecord) -> bool:
     return not getattr(_here, "working", False)
 
 
-class Engine:
-    """Any Ibis backend. Use as a context manager: all that was kept is dropped at the end."""
+class Engine(ABC):
+    """A SQL backend of Ibis. Use as a context manager: all that was kept is dropped at the end."""
 
-    TYPES: Mapping[str, Sequence[str]] = {}
+    package: ClassVar[str]
+    """The Python package whose version a release records."""
+
+    TYPES: ClassVar[Mapping[str, Sequence[str]]]
     """What the engine calls the types of `row_functions`."""
 
-    ROW_WISE: frozenset[str] = frozenset()
+    ROW_WISE: ClassVar[frozenset[str]]
     """Operators of its plans that look at one row at a time, and the one row that they start from."""
 
     def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
@@ -157,6 +161,7 @@ class Engine:
         """
         shield(stage, lambda: self._plan(table), self._stop)
 
+    @abstractmethod
     def exact(self, text: Any) -> Any:
         """A column of strings that are compared code point by code point, whatever collation the column has; null where
         they are not UTF-8.
@@ -164,11 +169,10 @@ class Engine:
         Under another collation "a" and "A" may be one key, and which of them stands for it is up to the rows. Engines
         do not hold Arrow, Parquet and Spark to UTF-8 when they read, but fail on other text at some later point.
         """
-        return text
 
+    @abstractmethod
     def pattern(self, like: str) -> str:
         """A pattern of LIKE in which a backslash is a character like any other."""
-        return like
 
     def tried(self, value: Any) -> Any:
         """The value, or null if the engine cannot compute it for a row: a second line behind `row_functions`."""
@@ -179,9 +183,9 @@ class Engine:
         found = shield(stage, lambda: self._types(table), self._stop)
         return all(found[name] in self.TYPES[kind] for name, kind in types.items())
 
+    @abstractmethod
     def operators(self, table: ir.Table) -> Iterator[str]:
         """Every operator of the engine's plan of `table`, as it is before the engine simplifies it. No row is read."""
-        raise NotImplementedError
 
     def on_close(self, act: Callable[[], None]) -> None:
         """Have `act` done at the end, after all else."""
@@ -202,7 +206,7 @@ class Engine:
                 continue
         self._on_close.clear()
 
-    def _stop(self) -> None:
+    def _stop(self) -> None:  # noqa: B027 (there may be nothing to do)
         """End what the engine is doing for us, as soon as it can."""
 
     def _table(self, name: str) -> ir.Table:
@@ -226,8 +230,9 @@ class Engine:
             columns.append(f"CAST({quoted} AS {mapper.to_string(dtype)}) AS {quoted}" if dtype.is_numeric() else quoted)
         return f"SELECT {', '.join(columns)} FROM ({self._sql(table)}) AS kept"
 
+    @abstractmethod
     def _plan(self, table: ir.Table) -> None:
-        self._sql(table)
+        """Have the engine plan `table`, not only Ibis: it fails on what the engine cannot find or bind."""
 
     def _fetch(self, table: ir.Table) -> pa.Table:
         return self.backend.to_pyarrow(table)
@@ -243,12 +248,13 @@ class Engine:
         binned = f"SELECT {place(0, len(edges) - 1)} AS idx FROM ({self._sql(values)}) AS measured"
         return self._rows(f"SELECT idx, COUNT(*) AS total FROM ({binned}) AS binned GROUP BY idx")
 
+    @abstractmethod
     def _rows(self, query: str) -> pa.Table:
         """What a query gives, in the engine's own types."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _types(self, table: ir.Table) -> dict[str, str]:
-        raise NotImplementedError
+        """The types of the columns, as the engine calls them."""
 
     def _create(self, name: str, table: ir.Table) -> None:
         self.backend.raw_sql(f'CREATE TEMP TABLE "{name}" AS {self._typed(table)}')

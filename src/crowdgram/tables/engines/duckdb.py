@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import ibis
 import ibis.expr.operations as ops
@@ -22,7 +22,8 @@ __all__ = ["DuckEngine"]
 class DuckEngine(Engine):
     """DuckDB, embedded by default."""
 
-    TYPES: Mapping[str, Sequence[str]] = {
+    package = "duckdb"
+    TYPES: ClassVar[Mapping[str, Sequence[str]]] = {
         "integer": ("BIGINT",),
         "real": ("DOUBLE",),
         "string": ("VARCHAR",),
@@ -70,6 +71,9 @@ class DuckEngine(Engine):
             self._on_close.insert(0, lambda: self.backend.raw_sql(f'DROP MACRO "{name}"'))
             self._exact = function(name)
         return self._exact(text)
+
+    def pattern(self, like: str) -> str:
+        return like  # without ESCAPE, nothing escapes
 
     def tried(self, value: Any) -> Any:
         return function("TRY", value.type())(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -30,7 +30,8 @@ class SparkEngine(Engine):
     settings put in place of `${name}`, which could hold a quote and end the constant.
     """
 
-    TYPES: Mapping[str, Sequence[str]] = {
+    package = "pyspark"
+    TYPES: ClassVar[Mapping[str, Sequence[str]]] = {
         "integer": ("bigint",),
         "real": ("double",),
         "string": ("string",),
