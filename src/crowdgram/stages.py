@@ -16,7 +16,7 @@ class Stage(StrEnum):
     FINDING = "finding the items, for part of the budget"
     COUNTING_FOUND = "counting rows of the items that were found"
     PROFILING = "profiling the crowd"
-    BOUNDING = "finding the row cap"
+    BOUNDING = "finding the contribution bound"
     CHOOSING_ROWS = "finding the rows to use"
     SUMMING = "summing counts"
     SUMMING_SAMPLE = "summing sampled rows"

@@ -8,6 +8,7 @@ import pty
 import sqlite3
 import subprocess
 import sys
+import typing
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +20,11 @@ from typer.testing import CliRunner
 
 import crowdgram
 from crowdgram.cli.app import app
+from crowdgram.cli.app import release as release_command
 from crowdgram.cli.display import printable
 from crowdgram.errors import PrivacyViolation
 from crowdgram.synth import Crowd
+from crowdgram.tables.databases import ADDRESSES
 
 SCRIPT = Path(sys.executable).with_name("crowdgram")
 SECRET = "zebra-4711"
@@ -723,3 +726,8 @@ def test_a_terminal_gets_a_progress_display(folder):
     assert b"\x1b[" in heard
     assert b"opening the table" in heard
     assert b"crowdgram: " not in heard
+
+
+def test_the_help_names_all_kinds_of_addresses():
+    argument = typing.get_type_hints(release_command, include_extras=True)["source"].__metadata__[0]
+    assert ADDRESSES in argument.help

@@ -221,7 +221,7 @@ def release(
     rounds: Annotated[
         int | None,
         typer.Option(
-            help="Number of rounds, for mechanisms auto and adaptive. [default: while the predicted error falls]"
+            help="Number of rounds, for mechanisms auto and adaptive. [default: until the centre is good enough]"
         ),
     ] = None,
     constants: Annotated[
@@ -482,13 +482,14 @@ def audit(
 def _source(source: str, table: str | None, query: str | None) -> tuple[object, str | None]:
     """The source as the library takes it, and its path, which must not be overwritten."""
     from ..tables import Database, as_database, is_address
+    from ..tables.databases import ADDRESSES
 
     if table is not None or query is not None:
         if not is_address(source) and as_database(source) is None:  # refuses addresses of an unknown kind
             option = "--query" if table is None else "--table"
             raise InvalidArgument(
                 f"{option} {query if table is None else table!r} is for databases, and TABLE {source!r} is none: that "
-                "is a DuckDB or SQLite file, or an address that starts with duckdb:, sqlite:, postgresql: or spark:.",
+                f"is a DuckDB or SQLite file, or an address that starts with {ADDRESSES}.",
                 argument=option,
             )
         database: Database | None = Database(source, table, query)

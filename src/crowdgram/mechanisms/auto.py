@@ -72,7 +72,7 @@ AROUND = (0.5, 0.35, 0.15), (0.5, 1.0, 2.0)
 class Adaptive(Discovering):
     """Adaptive rounds, without choosing.
 
-    rounds: how many; by default they continue while the predicted error falls.
+    rounds: how many; by default as many as it takes until the centre is good enough, at most 6.
     """
 
     name = "adaptive"

@@ -35,7 +35,17 @@ from .row_wise import check_row_wise
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Database", "as_database", "asked_of", "is_address", "open_database", "open_ibis", "quoted", "resolved_kind"]
+__all__ = [
+    "ADDRESSES",
+    "Database",
+    "as_database",
+    "asked_of",
+    "is_address",
+    "open_database",
+    "open_ibis",
+    "quoted",
+    "resolved_kind",
+]
 
 T = TypeVar("T")
 
@@ -46,6 +56,9 @@ BATCH = 50_000
 """Rows that are in memory at once on their way into the engine."""
 
 _SCHEMES = {"duckdb": "duckdb", "sqlite": "sqlite", "postgresql": "postgres", "postgres": "postgres", "spark": "spark"}
+_NAMED = [f"{scheme}:" for scheme in _SCHEMES if scheme != "postgres"]  # a shorter name for postgresql
+ADDRESSES = f"{', '.join(_NAMED[:-1])} or {_NAMED[-1]}"
+"""How addresses start, for errors."""
 _FILES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
 _STAGE = "reading the database"
 _DUCKDB_TABLES = """
@@ -73,8 +86,7 @@ class Database:
     def __post_init__(self) -> None:
         if not is_address(self.address):
             raise InvalidArgument(
-                "address: needs to be a DuckDB or SQLite file, or to start with duckdb:, sqlite:, postgresql: or "
-                "spark:.",
+                f"address: needs to be a DuckDB or SQLite file, or to start with {ADDRESSES}.",
                 argument="address",
             )
         given = _options(self.address)
@@ -122,8 +134,8 @@ def as_database(source: object) -> Database | None:
     if scheme is not None and not is_address(source):
         # Not the rest of it, which may hold a password.
         raise InvalidArgument(
-            f"table: is an address that starts with {scheme[0]!r}, and needs to be a path, or to start with duckdb:, "
-            "sqlite:, postgresql: or spark:.",
+            f"table: is an address that starts with {scheme[0]!r}, and needs to be a path, or to start with "
+            f"{ADDRESSES}.",
             argument="table",
         )
     if isinstance(source, str) and (_kind(source) not in (None, "file") or _options(source)):
@@ -213,9 +225,7 @@ def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, 
         connection = engine.backend.con
         _said(
             lambda: connection.execute(f"ATTACH '{path.replace(chr(39), chr(39) * 2)}' AS source (READ_ONLY)"),
-            UnreadableSource(
-                f"address={database.shown}: cannot be opened as a DuckDB database. It is none, or in use."
-            ),
+            UnreadableSource(f"address={database.shown}: cannot be opened. It is not a DuckDB file, or it is in use."),
         )
         # The file is not made the default: names of functions would be looked up there first, among its macros.
         listed = (name[-2] if len(name) > 1 else "main"), name[-1]
@@ -239,7 +249,7 @@ def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, 
 def _open_sqlite(database: Database, name: Name, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
     path = _existing(database)
     wrong = UnreadableSource(
-        f"address={database.shown}: cannot be opened as an SQLite database. It is none, or cannot be read."
+        f"address={database.shown}: cannot be opened. It is not an SQLite file, or it cannot be read."
     )
     address = f"file:{quote(os.path.abspath(path))}?mode=ro"
 
