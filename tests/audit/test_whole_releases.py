@@ -101,7 +101,7 @@ def test_whole_releases_by_name():
     assert {case.name for case in release_cases(1.0, 0.0)} == {"groups: auto", "counts: auto", "columns: auto"}
     with pytest.raises(InvalidArgument, match="needs a delta"):
         list(release_cases(1.0, 0.0, names=["found-items"]))
-    with pytest.raises(InvalidArgument, match="other than 'paper'"):
+    with pytest.raises(InvalidArgument, match="that can follow a search, such as 'auto'"):
         list(release_cases(1.0, 1e-6, mechanisms=["paper"]))
 
 

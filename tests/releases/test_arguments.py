@@ -10,11 +10,11 @@ import pytest
 
 import crowdgram
 from crowdgram.errors import InvalidArgument
-from crowdgram.mechanisms import Discover
+from crowdgram.mechanisms import Discover, Discovering
 from crowdgram.privacy import Adjacency, Guarantee
 from crowdgram.releases import pipeline
 from crowdgram.releases.query import Query
-from crowdgram.releases.registry import as_mechanism
+from crowdgram.releases.registry import MECHANISMS, as_mechanism
 
 from ..thorough import combined
 
@@ -25,7 +25,7 @@ TABLE = pa.table(
         "what": [ITEMS[number] for number in np.random.default_rng(0).integers(0, 4, 200)],
     }
 )
-FOUND = ["auto", "adaptive", "laplace", "gaussian", "sample-one"]
+FOUND = [name for name, kind in MECHANISMS.items() if issubclass(kind, Discovering)]
 FOUND_CASES = [
     # epsilon, delta, share
     (20.0, 1e-6, 0.999),
@@ -74,12 +74,12 @@ def test_items_are_found_or_the_arguments_are_refused(mechanism, adjacency, case
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mechanism", "adjacency", "case"), combined([*FOUND, "paper"], ["add-remove", "replace"], KNOWN_CASES)
+    ("mechanism", "adjacency", "case"), combined(list(MECHANISMS), ["add-remove", "replace"], KNOWN_CASES)
 )
 def test_known_items_are_released_or_the_arguments_are_refused(mechanism, adjacency, case):
     epsilon, delta = case
     found = outcome(epsilon=epsilon, delta=delta, domain=ITEMS, mechanism=mechanism, adjacency=adjacency)
-    if epsilon == 20 and mechanism not in ("gaussian", "paper"):
+    if epsilon == 20 and not MECHANISMS[mechanism].needs_delta:
         assert found == "released"
 
 

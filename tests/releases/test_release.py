@@ -64,7 +64,7 @@ def assert_valid(made, items, ways):
     assert np.all(made.standard_errors >= 0)
     assert made.guarantee.epsilon == 1.0
     # Laplace noise spends no delta, and the guarantee says so.
-    assert made.guarantee.delta == (0.0 if mechanism in ("laplace", "sample-one") else 1e-6)
+    assert made.guarantee.delta == (0.0 if registry.MECHANISMS[mechanism].pure else 1e-6)
     check(made.events, made.guarantee)
     if mechanism in BASELINES:
         assert type(made.events[-1]) is (GaussianEvent if mechanism == "gaussian" else LaplaceEvent)

@@ -70,7 +70,7 @@ def release_cases(
         if release.finds and (delta == 0 or not isinstance(kind, Discovering)):
             raise InvalidArgument(
                 f"release={name!r}: finds items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it "
-                "needs a delta, such as 1e-6, and a mechanism other than 'paper'.",
+                "needs a delta, such as 1e-6, and a mechanism that can follow a search, such as 'auto'.",
                 argument="release",
             )
         for weight, adjacency in product(weights, adjacencies):
