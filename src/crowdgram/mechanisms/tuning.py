@@ -1,5 +1,5 @@
-"""Every number that the estimator was given, in one place. Each is public; none changes what is promised, only how well
-the budget is used. `bench/constants.py` measures what each of them is worth.
+"""The tunable numbers of the estimator; what belongs to one formula stands beside it. Each is public; none changes what
+is promised, only how well the budget is used. `bench/constants.py` measures what each of them is worth.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Tuning:
         first_rounds: shares of the budget for a rough centre, and for one with scales.
         far_centre, next_round, most_rounds: while this part of users' square distance is the centre's own error, a
             round takes a part of what is left; then one takes all.
-        look_detail, look_least, look_most: a look at distances shows one user in so many as a standard deviation, for a
-            share of the budget within these limits.
+        look_detail, look_least, look_most: a histogram of distances is bought whose noise per bin has a standard
+            deviation of users / look_detail, for a share of the budget within these limits.
         mass_part: of a user's norm, for the coordinate that measures the divisor: costs a fiftieth, saves far more.
         level_octaves: between two radii. A level for each doubling; fewer see less of the bias, more divide the noise.
         most_sums: coordinates times levels in a round, so that a million items keep to a few levels.

@@ -1,0 +1,99 @@
+"""Files and names of the code that the documents mention, in backticks and outside of examples, are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from .test_docs import PAGES, ROOT
+
+SOURCE = ROOT / "src" / "crowdgram"
+FOLDERS = ("src", "tests", "bench", "tools", "examples", "docs")
+FILES = [*ROOT.glob("*"), *(file for folder in FOLDERS for file in (ROOT / folder).rglob("*"))]
+NAMES = {file.name for file in FILES}
+PYTHON = [file for file in FILES if file.suffix == ".py" and file != Path(__file__)]
+WORDS = set(re.findall(r"\w+", " ".join(file.read_text(encoding="utf-8") for file in PYTHON)))
+FILE = re.compile(r"(?:[\w-]+/)*[\w-]+\.(?:py|md|toml|yml)")
+DOTTED = re.compile(r"(?:[A-Za-z]\w*\.)*([A-Za-z]\w*)\.(\w+)")
+LONG_WORD = re.compile(r"[A-Za-z_]\w*_\w+")
+
+
+def stored(node):
+    """The names that a statement inside a class, or inside its methods, gives to the class or its objects."""
+    if isinstance(node, ast.FunctionDef):
+        return [node.name]
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return [node.target.id]
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return [node.attr] if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else []
+
+
+def classes():
+    """The members of each class, and the names of its bases."""
+    found = {}
+    for node in (node for file in SOURCE.rglob("*.py") for node in ast.walk(ast.parse(file.read_text()))):
+        if isinstance(node, ast.ClassDef):
+            members, bases = found.setdefault(node.name, (set(), set()))
+            members.update(name for inner in ast.walk(node) for name in stored(inner))
+            bases.update(base.id for base in node.bases if isinstance(base, ast.Name))
+    return found
+
+
+CLASSES = classes()
+
+
+def has(kind, name):
+    members, bases = CLASSES.get(kind, ((), ()))
+    return name in members or any(has(base, name) for base in bases)
+
+
+def is_there(file, page):
+    if "/" not in file:
+        return file in NAMES
+    return any((folder / file).is_file() for folder in (ROOT, SOURCE, SOURCE.parent, ROOT / "docs", page.parent))
+
+
+def lost_names(page, text):
+    """What a page mentions and the repository does not have. In a file's name, NAME stands for any."""
+    lost = []
+    prose = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    for said in re.findall(r"`([^`\n]+)`", prose):
+        name = re.sub(r"\(.*\)$", "", said)
+        if FILE.fullmatch(said):
+            there = "NAME" in said or is_there(said, page)
+        elif dotted := DOTTED.fullmatch(name):
+            kind, member = dotted.groups()
+            there = has(kind, member) if kind[0].isupper() else member in WORDS
+        else:
+            there = not LONG_WORD.fullmatch(name) or name in WORDS
+        lost += [] if there else [said]
+    return lost
+
+
+CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]  # which also names what was
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_is_named_is_there(page):
+    assert not lost_names(page, page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "tables/absent.py",
+        "absent.md",
+        "Absent.items",
+        "Release.absent_member",
+        "crowdgram.Release.absent_member()",
+        "release.absent_member",
+        "absent_function(3)",
+    ],
+)
+def test_a_lost_name_is_noticed(said):
+    text = f"`{said}`, `tables/counts.py`, `test_docs.py`, `Release.items`, `tables/NAME.py`, `count_rows`\n"
+    assert lost_names(Path(ROOT / "docs" / "page.md"), text) == [said]
