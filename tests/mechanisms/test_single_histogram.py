@@ -12,7 +12,7 @@ import pytest
 import crowdgram
 from crowdgram.mechanisms import FoundByHistogram, find_items, open_search
 from crowdgram.mechanisms.discovery import ROUNDS, look_reserves
-from crowdgram.mechanisms.pilot_queries import Rows as RowsSeen
+from crowdgram.mechanisms.pilot_queries import RowHistogram
 from crowdgram.mechanisms.request import Request
 from crowdgram.mechanisms.single_histogram import (
     FURTHEST,
@@ -140,12 +140,12 @@ def test_where_one_histogram_cannot_serve_there_is_no_look(request_, mechanism, 
 
 
 def test_a_row_cap_lets_users_count_as_their_rows_do():
-    edges = RowsSeen.edges()
+    edges = RowHistogram.edges()
 
     def seen(numbers):
         users = np.zeros(len(edges))
         users[[edges.index(edge) for edge in numbers]] = list(numbers.values())
-        return RowsSeen.of(Bins(users, np.ones(len(edges)), np.array(edges, dtype=float), laplace=True))
+        return RowHistogram.of(Bins(users, np.ones(len(edges)), np.array(edges, dtype=float), laplace=True))
 
     assert choose_row_weights(seen({1: 5000.0})).row_cap == 1
     thirds = choose_row_weights(seen({3: 500.0, 4: 500.0}))

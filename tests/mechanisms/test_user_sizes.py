@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from crowdgram.mechanisms.pilot_queries import EDGES, HISTOGRAM_UNIT, SECOND, Rows, look_at_rows, row_reserves
+from crowdgram.mechanisms.pilot_queries import EDGES, HISTOGRAM_UNIT, SECOND, RowHistogram, look_at_rows, row_reserves
 from crowdgram.mechanisms.row_bound import best_bound, bias_of, share_above
 from crowdgram.mechanisms.user_sizes import Bins, read
 from crowdgram.privacy import Guarantee, Spending
@@ -118,5 +118,5 @@ def test_the_second_look_has_wide_bins_beyond_the_crowd_and_counts_every_user_on
     assert set(rows.bins.edges) < set(EDGES)
     beyond = rows.bins.edges[rows.bins.edges > 130]
     assert np.diff(np.log2(beyond)) == pytest.approx(0.5, abs=0.01)
-    assert isinstance(rows, Rows)
+    assert isinstance(rows, RowHistogram)
     assert rows.bins.users.sum() == pytest.approx(histogram.sum())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from crowdgram.audit import ATTACKED
 from crowdgram.cli.app import app
 from crowdgram.errors import InvalidArgument
 from crowdgram.mechanisms import Adaptive, Auto, Discovering, Estimate, Laplace, Mechanism, Request
+from crowdgram.mechanisms.discovery import Finish
 from crowdgram.paper import Paper
 from crowdgram.privacy import Adjacency, Guarantee
 from crowdgram.releases.pipeline import _Asked, run
@@ -49,11 +51,19 @@ def test_a_mechanism_says_all_of_itself(name, kind):
     guarantee = Guarantee(1.0, 1e-6)
     one.check(guarantee, "rows")
     assert one.promised(guarantee).delta == (0.0 if one.pure else 1e-6)
+    if isinstance(one, Discovering):
+        assert one.finish in get_args(Finish)
     plan = one.plan(one.promised(guarantee), PUBLIC, 10)
     assert plan.known is issubclass(kind, Discovering)
     for other in one.instead(guarantee):
         assert type(other) in MECHANISMS.values()
         assert type(other) is not kind
+
+
+def test_the_rounds_that_stand_in_for_auto_keep_its_options():
+    options = {"rounds": 3}
+    assert set(options) == {field.name for field in dataclasses.fields(Adaptive)}
+    assert Adaptive(**options) in Auto(**options).instead(Guarantee(1.0, 1e-6))
 
 
 def test_options_belong_to_a_mechanism():

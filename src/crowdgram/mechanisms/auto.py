@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -32,15 +32,15 @@ from .pilot_queries import (
     GLANCE,
     HEAVY,
     PilotQuery,
-    Rows,
+    RowHistogram,
+    buy_further_histograms,
     look_at_rows,
-    look_longer,
     looked_for,
     pilot_reserves,
 )
 from .request import Request
 from .rounds import Facts, run_rounds
-from .row_bound import Bound, Disagreement, Spread, best_bound, bias_of, share_above
+from .row_bound import ChosenBound, Disagreement, Spread, best_bound, bias_of, share_above
 from .user_sizes import Crowds, read
 
 __all__ = ["Adaptive", "Auto"]
@@ -50,22 +50,28 @@ MOST_ROUNDS = 12
 """That a caller may ask for."""
 SPENDABLE = 1 - 1e-9
 """Of a budget that is divided into shares: the sum of rounded parts must not exceed it."""
-POWER = -0.4, 0.2
-"""How concentration falls with rows, before it is seen: users with more rows have more items, but not as many more."""
-UNEVEN = 0.27
-"""Total variation between equal weights and weights by rows, if rows are log-normal with a spread of 0.7."""
-LIGHTLY = 4.0
-"""All users together are looked at for so many times less: they are more, and more concentrated."""
-NEAREST = 1000.0
-"""Users are taken to stray by a part of this of their square norm at least."""
-EFFECTIVE = 0.75
-"""Of a Gaussian budget that is divided over rounds: what their answers together are worth, ..."""
-VISIBLE = 3, 10.0
-"""... less what it takes to see the crowd: so many histograms of distances, in which one user in so many is a standard
-deviation.
+CONCENTRATION_POWER = -0.4, 0.2
+"""Mean and standard deviation of the power of rows that concentration goes with, before it is measured: users with more
+rows have more items, but not as many more.
 """
-AROUND = (0.5, 0.35, 0.15), (0.5, 1.0, 2.0)
-"""How far users are from a centre, around their root mean square: the nearer most, some far."""
+WEIGHTING_DISTANCE = 0.27
+"""Total variation between equal weights and weights by rows, if rows are log-normal with a spread of 0.7."""
+LIGHT_LOOK_FACTOR = 4.0
+"""`telling` counts 4 times for the look at all users, which halves its epsilon: they are more numerous and more
+concentrated than heavy ones.
+"""
+STRAY_RANGE = 1000.0
+"""The mean square distance of users from a centre is taken to be at most their mean square norm, and at least a part of
+1 / STRAY_RANGE of it.
+"""
+ROUNDS_EFFICIENCY = 0.75
+"""What the answers of all rounds together are worth, as a part of the budget that is divided over them, ..."""
+SEEING_COST = 3, 10.0
+"""... less what it takes to see the crowd: so many histograms of distances. Their noise per bin has a standard
+deviation of users over the second number.
+"""
+DISTANCE_MIX = (0.5, 0.35, 0.15), (0.5, 1.0, 2.0)
+"""How far users are from a centre: parts of them, and their distances over the root mean square of all."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +128,18 @@ class Auto(Adaptive):
     histogram = True
 
     def instead(self, guarantee: Guarantee) -> Sequence[Mechanism]:
-        return [*([Adaptive(self.rounds)] if guarantee.delta > 0.0 else ()), Laplace()]
+        return [*([self._rounds_only()] if guarantee.delta > 0.0 else ()), Laplace()]
+
+    def _rounds_only(self) -> Adaptive:
+        """The rounds with the same options, without the choice."""
+        return Adaptive(**{option.name: getattr(self, option.name) for option in fields(Adaptive)})
 
     def search(self, guarantee: Guarantee, share: float | None) -> tuple[Discovering, DiscoveryPlan]:
         """Followed by rounds without a choice if the search leaves too little for plain Laplace noise to be one."""
         follows, plan = super().search(guarantee, share)
         left = rehearse(Spending(guarantee).open(), plan).looks().remaining_epsilon()
         if left < PURE_LEAST * guarantee.epsilon:
-            return Adaptive(self.rounds).search(guarantee, share)
+            return self._rounds_only().search(guarantee, share)
         return follows, plan
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
@@ -176,7 +186,7 @@ class _Pilot:
 
     items: int
     row_cap: int
-    rows: Rows | None
+    rows: RowHistogram | None
     users: float
     users_error: float
     concentration: _Concentration
@@ -211,7 +221,7 @@ class _Pilot:
 def _look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request, *, choosing: bool) -> _Pilot:
     """Buy what is needed. If there is nothing to choose, looks take all of what was reserved: rounds pay for it."""
     if request.row_cap > 1:
-        rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(Rows.edges())).values, spending, items)
+        rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(RowHistogram.edges())).values, spending, items)
         if rows.crowds is not None:
             crowds = rows.crowds.capped(request.row_cap)
             return _pilot_by_rows(counts, spending, rows, crowds, items, request.row_cap, choosing)
@@ -224,7 +234,7 @@ def _look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request
 
 
 def _pilot_by_rows(
-    counts: Counts, spending: Looks, rows: Rows, crowds: Crowds, items: int, row_cap: int, choosing: bool
+    counts: Counts, spending: Looks, rows: RowHistogram, crowds: Crowds, items: int, row_cap: int, choosing: bool
 ) -> _Pilot:
     """Light users and heavy ones are looked at apart: those with many rows mostly have more items."""
     users = crowds.typical
@@ -235,11 +245,11 @@ def _pilot_by_rows(
     heavy = _concentration(counts, spending, items, cap, HEAVY, telling)[2]
     logs = np.log(crowds.sizes)
     places = [float(each @ logs / each.sum()) for each in (users, weights)]
-    *counted, light = _concentration(counts, spending, items, 1, CONCENTRATION, LIGHTLY * telling)
+    *counted, light = _concentration(counts, spending, items, 1, CONCENTRATION, LIGHT_LOOK_FACTOR * telling)
     apart = max(places[1] - places[0], 0.01)
     doubt = math.hypot(light.error / light.square, heavy.error / heavy.square) / apart
-    trust = POWER[1] ** 2 / (POWER[1] ** 2 + doubt**2)
-    power = trust * math.log(heavy.square / light.square) / apart + (1 - trust) * POWER[0]
+    trust = CONCENTRATION_POWER[1] ** 2 / (CONCENTRATION_POWER[1] ** 2 + doubt**2)
+    power = trust * math.log(heavy.square / light.square) / apart + (1 - trust) * CONCENTRATION_POWER[0]
     concentration = replace(heavy, at=math.exp(places[1]), power=float(np.clip(power, -1.0, 0.0)))
     return replace(unknown, concentration=concentration, telling=telling, counted=(counted[0], counted[1]))
 
@@ -247,7 +257,7 @@ def _pilot_by_rows(
 def _even_distance(spending: Looks, pilot: _Pilot, items: int) -> float:
     """The square distance of users from the crowd at which rounds and plain noise err the same; 1 if none is."""
     budget, plain = _allowance(spending, items), _plain_price(spending, pilot, items, settled=True).cost
-    low, high = 1 / NEAREST, 1.0
+    low, high = 1 / STRAY_RANGE, 1.0
 
     def rounds(square: float) -> float:
         return _rounds_price(budget, replace(pilot, concentration=_Concentration(square, 0.0)), 0.0, 1 / items, items)
@@ -295,10 +305,10 @@ def _prefer_rounds(counts: Counts, spending: Looks, pilot: _Pilot) -> bool:
     # How far users are once they are centred is uncertain by both looks, within what is possible. Before them anything
     # is: half of the belief is spread evenly, half of it evenly over orders of magnitude.
     error = math.hypot(error, pilot.concentration.error)
-    low, high = max(most / NEAREST, most - square - 3 * error), min(most, max(most - square, 0.0) + 3 * error)
+    low, high = max(most / STRAY_RANGE, most - square - 3 * error), min(most, max(most - square, 0.0) + 3 * error)
     edges = np.geomspace(min(low, 0.99 * high), high, 13)
     own = np.sqrt(edges[1:] * edges[:-1])
-    weights = np.log(edges[1:] / edges[:-1]) / math.log(NEAREST) + np.diff(edges) / most
+    weights = np.log(edges[1:] / edges[:-1]) / math.log(STRAY_RANGE) + np.diff(edges) / most
     weights *= np.exp(-(((own - (most - square)) / error) ** 2) / 2)
     prices = [_rounds_price(budget, pilot, most - float(each), least, k) for each in own]
     expected = math.exp(float(weights @ np.log(prices) / weights.sum()))  # an error is judged by its factor
@@ -332,8 +342,8 @@ def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
     disagreement = Disagreement.prior()
     if pilot.rows is not None and not pilot.given:
         scale = spending.laplace_scale(UNIT, 1.0) / UNIT
-        pilot.rows = look_longer(
-            pilot.rows, counts.sum(UsersByRows(Rows.edges())).values, spending, k * scale, disagreement.mean
+        pilot.rows = buy_further_histograms(
+            pilot.rows, counts.sum(UsersByRows(RowHistogram.edges())).values, spending, k * scale, disagreement.mean
         )
         if pilot.rows.crowds is not None:
             pilot.row_cap = ROW_LIMIT
@@ -357,7 +367,7 @@ def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
             square = disagreement.root_mean_square**2 * float(crowds.weights @ moved**2)
             most = math.sqrt(square + float(crowds.weights @ strange**2))
     elif pilot.rows is not None and not pilot.given:  # rows could not be seen, and equal weights stand in for them
-        bias, most = 2 * UNEVEN * disagreement.mean, 2 * UNEVEN * disagreement.root_mean_square
+        bias, most = 2 * WEIGHTING_DISTANCE * disagreement.mean, 2 * WEIGHTING_DISTANCE * disagreement.root_mean_square
     if pilot.row_cap > 1:
         parameters["max_rows_per_user"] = row_cap
     scatter = _scatter(pilot, noisy / UNIT)
@@ -419,7 +429,7 @@ def _allowance(spending: Looks, items: int) -> Allowance:
     return Allowance(adjacency, "laplace", spending.remaining_epsilon() * SPENDABLE)
 
 
-def _plain_price(spending: Looks | PureFinish, pilot: _Pilot, items: int, *, settled: bool = False) -> Bound:
+def _plain_price(spending: Looks | PureFinish, pilot: _Pilot, items: int, *, settled: bool = False) -> ChosenBound:
     """Laplace noise at its best bound, or at the one that was given. `settled`: for the typical crowd, as rounds are
     priced.
     """
@@ -427,7 +437,7 @@ def _plain_price(spending: Looks | PureFinish, pilot: _Pilot, items: int, *, set
     if pilot.given:
         mass = float((pilot.crowds.typical * pilot.crowds.sizes).sum())
         cost = noise * pilot.row_cap / mass
-        return Bound(float(pilot.row_cap), cost, cost, 0.0)
+        return ChosenBound(float(pilot.row_cap), cost, cost, 0.0)
     return best_bound(pilot.crowds.settled if settled else pilot.crowds, noise, Disagreement.prior().mean)
 
 
@@ -437,7 +447,7 @@ def _rounds_price(budget: Allowance, pilot: _Pilot, removed: float, square: floa
 
     Scales divide the noise over items; for Zipf laws that is worth the factor (k ||p||^2)^-0.1.
     """
-    share = EFFECTIVE - VISIBLE[0] * budget.share_for(max(pilot.users, 1.0) / VISIBLE[1])
+    share = ROUNDS_EFFICIENCY - SEEING_COST[0] * budget.share_for(max(pilot.users, 1.0) / SEEING_COST[1])
     if share <= 0:
         return math.inf
     fitted = (items * square) ** -0.1
@@ -446,9 +456,9 @@ def _rounds_price(budget: Allowance, pilot: _Pilot, removed: float, square: floa
 
     def distance(masses: Floats, factor: float) -> Floats:
         norms = pilot.concentration.of(masses)
-        chance = np.minimum(1 / masses, norms) * (1 - max(removed, 0.0)) if pilot.row_cap > 1 else norms / NEAREST
-        own = np.maximum(chance + np.maximum(left * norms - chance, 0.0) * factor**2, norms / NEAREST)
+        chance = np.minimum(1 / masses, norms) * (1 - max(removed, 0.0)) if pilot.row_cap > 1 else norms / STRAY_RANGE
+        own = np.maximum(chance + np.maximum(left * norms - chance, 0.0) * factor**2, norms / STRAY_RANGE)
         return np.sqrt(own if budget.shape == "gaussian" else np.minimum(1.0, 2 / math.pi * items * own))
 
-    spread = Spread(AROUND[0], AROUND[1], distance)
+    spread = Spread(DISTANCE_MIX[0], DISTANCE_MIX[1], distance)
     return best_bound(pilot.crowds.settled, noise, Disagreement.prior().mean, spread).cost

@@ -19,9 +19,17 @@ from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .estimate import Estimate, from_noisy_sums
 from .measurements import inverse_variance_mean
 from .mechanism import Discovering, Mechanism
-from .pilot_queries import USERS, Rows, look_at_rows, look_at_users, look_longer, looked_for, row_reserves
+from .pilot_queries import (
+    USERS,
+    RowHistogram,
+    buy_further_histograms,
+    look_at_rows,
+    look_at_users,
+    looked_for,
+    row_reserves,
+)
 from .request import Request
-from .row_bound import Bound, Disagreement, best_bound
+from .row_bound import ChosenBound, Disagreement, best_bound
 
 __all__ = ["Gaussian", "Laplace", "SampleOne"]
 
@@ -136,7 +144,7 @@ Users = tuple[float, float] | None
 """How many users there are, and its standard deviation; None if that was not measured."""
 
 
-def _pure_finish(counts: Counts, ready: Ready, request: Request) -> tuple[PureFinish, Bound, Users]:
+def _pure_finish(counts: Counts, ready: Ready, request: Request) -> tuple[PureFinish, ChosenBound, Users]:
     """A pure finish; the row cap to work with: 1 if users weigh the same, else what the caller gave, else found
     privately; and how many users were found with it.
     """
@@ -145,12 +153,12 @@ def _pure_finish(counts: Counts, ready: Ready, request: Request) -> tuple[PureFi
     looks, histogram, rows, users = _look_at_rows(counts, ready, request)
     spending = looks.finish_purely()
     scale = counts.items * spending.laplace_scale(UNIT, 1.0) / UNIT
-    rows = look_longer(rows, histogram, spending, scale, Disagreement.prior().mean)
+    rows = buy_further_histograms(rows, histogram, spending, scale, Disagreement.prior().mean)
     one = spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     return spending, _best(rows, counts.items * one), inverse_variance_mean(*users, *rows.users)
 
 
-def _rounds(counts: Counts, ready: Ready, request: Request) -> tuple[Rounds, Bound, Users]:
+def _rounds(counts: Counts, ready: Ready, request: Request) -> tuple[Rounds, ChosenBound, Users]:
     """The same, before Gaussian noise."""
     if not request.buys_rows:
         return ready.looks().rounds(), _given(request), None
@@ -159,32 +167,36 @@ def _rounds(counts: Counts, ready: Ready, request: Request) -> tuple[Rounds, Bou
     return looks.rounds(), _best(rows, counts.items * one), inverse_variance_mean(*users, *rows.users)
 
 
-def _look_at_rows(counts: Counts, ready: Ready, request: Request) -> tuple[Looks, Integers, Rows, tuple[float, float]]:
+def _look_at_rows(
+    counts: Counts, ready: Ready, request: Request
+) -> tuple[Looks, Integers, RowHistogram, tuple[float, float]]:
     """Users by rows, exactly and as they were seen; and their number, with its standard deviation."""
     items = looked_for(counts.items, request)
     looks = ready.looks(_reserves(ready.guarantee, request, items))
     request.report(Stage.BOUNDING)
-    histogram = counts.sum(UsersByRows(Rows.edges())).values
+    histogram = counts.sum(UsersByRows(RowHistogram.edges())).values
     rows = request.seen_rows or look_at_rows(histogram, looks, items)
     return looks, histogram, rows, look_at_users(counts, looks)
 
 
-def _best(rows: Rows, noise: float) -> Bound:
+def _best(rows: RowHistogram, noise: float) -> ChosenBound:
     """The best bound; 1 if too few users are seen: every user then weighs the same."""
     return (
-        Bound(1.0, 0.0, 0.0, 0.0) if rows.crowds is None else best_bound(rows.crowds, noise, Disagreement.prior().mean)
+        ChosenBound(1.0, 0.0, 0.0, 0.0)
+        if rows.crowds is None
+        else best_bound(rows.crowds, noise, Disagreement.prior().mean)
     )
 
 
-def _given(request: Request) -> Bound:
-    return Bound(float(request.row_cap), 0.0, 0.0, 0.0)
+def _given(request: Request) -> ChosenBound:
+    return ChosenBound(float(request.row_cap), 0.0, 0.0, 0.0)
 
 
 def _estimate(
     noisy: Integers,
     event: LaplaceEvent | GaussianEvent,
     request: Request,
-    cap: Bound,
+    cap: ChosenBound,
     users: Users,
     *,
     sampled: bool = False,

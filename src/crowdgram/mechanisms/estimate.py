@@ -82,8 +82,8 @@ class Total:
 
 @dataclass(frozen=True)
 class Divisor:
-    """How the total was found that shares were divided by, relative to it: `own` of it is the sum of the noisy values
-    themselves, and the rest has an error of its own (its standard deviation, weighed).
+    """The divisor is own x (sum of the noisy values) + (1 - own) x (another estimate of the total). error: the second
+    term's standard deviation over the divisor.
     """
 
     own: float = 0.0

@@ -86,8 +86,8 @@ class Mechanism(ABC):
 class Discovering(Mechanism):
     """A mechanism that can also follow a search for items, because its costs are known, way by way.
 
-    finish: what it may draw last, which a search must leave room for. histogram: whether one histogram may find items
-    and measure them in its stead: others draw another kind of noise, or ask for other sums.
+    finish: what it may draw last, which a search must leave room for. histogram: True if a single noisy histogram may
+    replace this mechanism after a search. False if it would change the noise or the question.
     """
 
     finish: ClassVar[Finish]

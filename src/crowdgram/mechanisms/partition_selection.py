@@ -9,8 +9,7 @@ from ..privacy import Found, Opening, PureFinish, Search
 from ..tables import Rows, UsersByRows, UserTotals, user_totals
 from .discovery import DiscoveryPlan, discover, open_search, users_needed
 from .mechanism import Discovering
-from .pilot_queries import FOUND, look_at_rows
-from .pilot_queries import Rows as RowsSeen
+from .pilot_queries import FOUND, RowHistogram, look_at_rows
 from .request import Request
 from .single_histogram import (
     HistogramItems,
@@ -52,7 +51,7 @@ class FoundByRounds:
 
     items: list[Any]
     spending: Found
-    seen_rows: RowsSeen | None = None
+    seen_rows: RowHistogram | None = None
 
 
 def find_items(
@@ -69,7 +68,7 @@ def find_items(
     if plan.looks and whole and (request.weight == "users" or request.max_rows_per_user in (None, 1)):
         held = user_totals(rows)
         if request.buys_rows:
-            seen_rows = look_at_rows(held.sum(UsersByRows(RowsSeen.edges())).values, search, FOUND)
+            seen_rows = look_at_rows(held.sum(UsersByRows(RowHistogram.edges())).values, search, FOUND)
         weights = None if seen_rows is None else choose_row_weights(seen_rows)
         look = _items_per_user_if_histogram(held, search, plan, weights)
         held.drop()

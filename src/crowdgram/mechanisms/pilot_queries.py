@@ -29,10 +29,10 @@ __all__ = [
     "HISTOGRAM_UNIT",
     "USERS",
     "PilotQuery",
-    "Rows",
+    "RowHistogram",
+    "buy_further_histograms",
     "look_at_rows",
     "look_at_users",
-    "look_longer",
     "looked_for",
     "pilot_reserves",
     "row_reserves",
@@ -108,7 +108,7 @@ def row_reserves(guarantee: Guarantee, items: int) -> list[Reserve]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowHistogram:
     """Users by rows: the noisy histogram, and what it leaves possible; None if nothing stands out."""
 
     bins: Bins
@@ -124,7 +124,7 @@ class Rows:
         return float(self.bins.users.sum()), float(np.linalg.norm(self.bins.deviations))
 
     @classmethod
-    def of(cls, bins: Bins) -> Rows:
+    def of(cls, bins: Bins) -> RowHistogram:
         return cls(bins, read(bins, strangers=True))
 
 
@@ -136,18 +136,20 @@ def look_at_users(counts: Counts, spending: Looks) -> tuple[float, float]:
     return float(noisy[0]) / HISTOGRAM_UNIT, math.sqrt(2) * event.scale / HISTOGRAM_UNIT
 
 
-def look_at_rows(histogram: Integers, spending: Looks, items: int) -> Rows:
+def look_at_rows(histogram: Integers, spending: Looks, items: int) -> RowHistogram:
     """Buy users by rows, of whom `histogram` are in the bins of EDGES: one look, and a second where that is worth
     it."""
     epsilon = spending.guarantee.epsilon
-    rows = Rows.of(_look(histogram, spending, FIRST.purpose, FIRST.part * epsilon, ALL))
+    rows = RowHistogram.of(_noisy_histogram(histogram, spending, FIRST.purpose, FIRST.part * epsilon, ALL))
     part = SECOND.most(items)
     if rows.crowds is not None:
         noise = items * spending.laplace_scale(UNIT, epsilon) / UNIT
         worth = worth_knowing(rows.crowds, noise, Disagreement.prior().mean)
         if worth < part * _least(rows.crowds, noise):
             return rows
-    return Rows.of(rows.bins + _look(histogram, spending, SECOND.purpose, part * epsilon, _fitted(rows.crowds)))
+    return RowHistogram.of(
+        rows.bins + _noisy_histogram(histogram, spending, SECOND.purpose, part * epsilon, _fitted(rows.crowds))
+    )
 
 
 def _fitted(crowds: Crowds | None) -> Floats:
@@ -160,20 +162,22 @@ def _fitted(crowds: Crowds | None) -> Floats:
     return np.append(ALL[:fine], ALL[fine:][::-1][::2][::-1])
 
 
-def look_longer(rows: Rows, histogram: Integers, spending: PureFinish, noise: float, disagreement: float) -> Rows:
-    """Look again while knowing the crowd exactly would save more than the look costs the answer. Each look is as large
-    as all before it together. These looks are not reserved: they are part of a pure finish.
+def buy_further_histograms(
+    rows: RowHistogram, histogram: Integers, spending: PureFinish, noise: float, disagreement: float
+) -> RowHistogram:
+    """Buy histograms of users by rows while knowing the crowd exactly would save more than one costs the answer. Each
+    has the epsilon of all before it together. They are no looks, which are reserved, but part of a pure finish.
 
     noise: the l1 noise of the answer for an epsilon and a bound of 1.
     """
     whole = spending.guarantee.epsilon
     number = 3
     while True:
-        # The epsilon of one look that would tell as much as all so far.
+        # The epsilon of one histogram that would tell as much as all so far.
         known = math.sqrt(2) * spending.laplace_scale(1, 1.0) / float(rows.bins.deviations.min())
         left = spending.remaining_epsilon()
         spent = sum(event.sensitivity / event.scale for event in spending.events if _of_rows(event))
-        epsilon = min(known, TUNING.longest_look * whole - spent, left / 2)
+        epsilon = min(known, TUNING.further_histograms * whole - spent, left / 2)
         if epsilon < 0.25 * known:
             return rows
         if rows.crowds is not None:
@@ -181,7 +185,9 @@ def look_longer(rows: Rows, histogram: Integers, spending: PureFinish, noise: fl
             if worth < epsilon / left * _least(rows.crowds, noise / left):
                 return rows
         edges = _fitted(rows.crowds)
-        rows = Rows.of(rows.bins + _look(histogram, spending, f"users by rows, look {number}", epsilon, edges))
+        rows = RowHistogram.of(
+            rows.bins + _noisy_histogram(histogram, spending, f"users by rows, look {number}", epsilon, edges)
+        )
         number += 1
 
 
@@ -194,7 +200,9 @@ def _least(crowds: Crowds, noise: float) -> float:
     return best_bound(crowds, noise, Disagreement.prior().mean).noise
 
 
-def _look(histogram: Integers, spending: Looks | PureFinish, purpose: str, epsilon: float, edges: Floats) -> Bins:
+def _noisy_histogram(
+    histogram: Integers, spending: Looks | PureFinish, purpose: str, epsilon: float, edges: Floats
+) -> Bins:
     """A noisy histogram with `edges`, which are among EDGES. A user is in one bin, however wide."""
     exact = merged(histogram, ALL, edges) * HISTOGRAM_UNIT
     noisy, event = spending.laplace(purpose, exact, bound=HISTOGRAM_UNIT, epsilon=epsilon)

@@ -1,4 +1,4 @@
-"""The request to a mechanism: public choices of the caller."""
+"""The request to a mechanism: public choices of the caller, and noisy values bought before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..stages import Stage
 from ..tables import ROW_LIMIT
 
 if TYPE_CHECKING:
-    from .pilot_queries import Rows
+    from .pilot_queries import RowHistogram
 
 __all__ = ["Report", "Request", "Weight"]
 
@@ -20,15 +20,15 @@ Report = Callable[[Stage], None]
 
 @dataclass(frozen=True)
 class Request:
-    """The question and what the caller knows: all public. `report` is called with each stage. `found`:
-    items were discovered. `seen_rows`: what was bought about rows before they were known: noisy values.
+    """Public choices, and noisy values bought before. `report` is called with each stage. `found`: items were
+    discovered. `seen_rows`: users by rows with noise, if they were bought before items were known.
     """
 
     weight: Weight
     max_rows_per_user: int | None
     report: Report
     found: bool = False
-    seen_rows: Rows | None = None
+    seen_rows: RowHistogram | None = None
 
     @property
     def buys_rows(self) -> bool:

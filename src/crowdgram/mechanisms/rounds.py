@@ -34,7 +34,17 @@ from .budget import Budget
 from .estimate import Divisor, Estimate, Total, combine
 from .measurements import inverse_variance_mean
 from .pilot_queries import HISTOGRAM_UNIT
-from .shells import Drift, Group, Levels, Shells, combine_levels, floor_shares, item_moments, item_tilts, plan_levels
+from .shells import (
+    Drift,
+    ItemGroup,
+    Levels,
+    Shells,
+    combine_levels,
+    floor_shares,
+    item_moments,
+    item_tilts,
+    plan_levels,
+)
 from .shrink import Shrunk, shrink
 from .simplex import project
 from .tuning import TUNING
@@ -48,8 +58,10 @@ EXPONENT: dict[Norm, float] = {"l2": 1 / 4, "l1": 1 / 5}
 noise is divided over items as their scatter is. But it makes whoever has a rare item an outlier, so a little less is
 taken.
 """
-FINEST = 4
-"""The scale of the most common items, in whole numbers: others are told apart by a quarter of it."""
+SMALLEST_STRETCH = 4
+"""The smallest stretch (1/scale), that of the most common items. Stretches are whole numbers, so they differ in steps
+of a quarter of this one.
+"""
 USER_UNIT = 2**28
 """What a full user weighs in integers: 2^8 a row where rows are counted."""
 LARGEST_RADIUS = 2.0**49
@@ -100,8 +112,8 @@ class _Round:
 
 @dataclass
 class _Answer:
-    """The estimate so far: values, variance of their noise, standard deviation of their bias: its root mean square and
-    its mean.
+    """The estimate so far: values, and the variance of their noise. bias: how large the bias may be (root mean square
+    over possible drifts). expected: how large it is on average.
     """
 
     values: Floats
@@ -126,10 +138,10 @@ def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None)
     answer = _Answer(centre, centre**2, np.zeros(k), np.zeros(k))
     shrunk = Shrunk(centre, centre, np.full(k, 1.0))
     view: _View | None = None
-    most, look = rounds or TUNING.most_rounds, _look_share(budget, facts)
+    most, histogram_share = rounds or TUNING.most_rounds, _histogram_share(budget, facts)
     for number in range(1, most + 1):
         exponent = 0.0 if number == 1 else EXPONENT[budget.norm]
-        current = _view(counts, budget, facts, centre, deviations, exponent, look, number)
+        current = _view(counts, budget, facts, centre, deviations, exponent, histogram_share, number)
         if current.crowd is None:
             current.measured.drop()
             break
@@ -140,16 +152,17 @@ def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None)
         answer = _combined(past, drift, view.groups, view.centre)
         shrunk = shrink(answer.values, answer.deviations, budget.shape)
         centre, deviations = project(shrunk.means), answer.deviations
-        if budget.left < look + 0.001:
+        if budget.left < histogram_share + 0.001:
             break
     return _estimate(budget, facts, past, drift, answer, shrunk, view)
 
 
-def _look_share(budget: Budget, facts: Facts) -> float:
-    """The share of the budget for a look at distances, which shows one user in `look_detail` as a standard
-    deviation."""
-    share = budget.share_for(max(facts.users, 1.0) / TUNING.look_detail)
-    return min(max(share, TUNING.look_least), TUNING.look_most)
+def _histogram_share(budget: Budget, facts: Facts) -> float:
+    """The share of the budget for a histogram of distances whose noise per bin has a standard deviation of users /
+    `histogram_detail`.
+    """
+    share = budget.share_for(max(facts.users, 1.0) / TUNING.histogram_detail)
+    return min(max(share, TUNING.histogram_least), TUNING.histogram_most)
 
 
 def _share(view: _View, budget: Budget, shrunk: Shrunk, number: int, most: int, *, chosen: bool) -> float:
@@ -175,7 +188,9 @@ def _share(view: _View, budget: Budget, shrunk: Shrunk, number: int, most: int, 
 
 def _place(centre: Floats, scales: Floats, facts: Facts, budget: Budget) -> Centre:
     """The centre in integers. Its bits are as many as keep radii near LARGEST_RADIUS."""
-    stretches = np.clip(np.rint(FINEST * scales.max() / scales), FINEST, MAX_STRETCH).astype(np.int64)
+    stretches = np.clip(np.rint(SMALLEST_STRETCH * scales.max() / scales), SMALLEST_STRETCH, MAX_STRETCH).astype(
+        np.int64
+    )
     largest = facts.largest_mass * USER_UNIT / facts.row_cap * float(stretches.max()) * 2
     room = min(LARGEST_RADIUS, LARGEST_NOISE / 4 / max(budget.deviation(0.001), 1.0))
     bits = int(np.clip(math.floor(math.log2(room / largest)), 4, MAX_BITS))
@@ -188,8 +203,8 @@ class _View:
     """Users measured against a centre with scales, and what a histogram of their distances tells."""
 
     measured: Distances
-    groups: list[Group]
-    crowd: _Crowd | None
+    groups: list[ItemGroup]
+    crowd: _UsersByDistance | None
 
     @property
     def centre(self) -> Floats:
@@ -209,7 +224,7 @@ def _view(
     centre: Floats,
     deviations: Floats,
     exponent: float,
-    look: float,
+    histogram_share: float,
     number: int,
 ) -> _View:
     """Measure users against `centre`, with scales max(centre, deviation)^exponent, and buy a histogram of distances."""
@@ -217,12 +232,12 @@ def _view(
     placed = _place(centre, wanted / wanted.max(), facts, budget)
     measured = distances(counts, placed, budget.norm)
     view = _View(measured, [], None)
-    crowd = _look(view, budget, facts, look, number)
+    crowd = _buy_distance_histogram(view, budget, facts, histogram_share, number)
     return _View(measured, _groups(view.centre, view.scales), crowd)
 
 
 @dataclass(frozen=True)
-class _Crowd:
+class _UsersByDistance:
     """Users by size and mass, as far as a histogram of distances tells: typical, and a few that are as likely as each
     other.
     """
@@ -247,7 +262,9 @@ class _Crowd:
         return float((self.users * self.sizes).sum() / (self.users * self.masses).sum())
 
 
-def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) -> _Crowd | None:
+def _buy_distance_histogram(
+    view: _View, budget: Budget, facts: Facts, share: float, number: int
+) -> _UsersByDistance | None:
     """Buy a histogram of distances; None if nobody is known of."""
     measured, scales, centre = view.measured, view.scales, view.centre
     placed = measured.centre
@@ -272,10 +289,10 @@ def _look(view: _View, budget: Budget, facts: Facts, share: float, number: int) 
         present = users > 0
         points = found.sizes[present, None] * 2.0 ** (TUNING.step * np.array([-0.25, 0.25]))
         versions.append((np.repeat(users[present] / 2, 2), points.ravel(), np.repeat(masses[present], 2)))
-    return _Crowd(*versions[0], versions[1:], spread)
+    return _UsersByDistance(*versions[0], versions[1:], spread)
 
 
-def _expected(facts: Facts, spread: float) -> _Crowd:
+def _expected(facts: Facts, spread: float) -> _UsersByDistance:
     """The crowd where a histogram of distances does not show the users that pilot queries counted: as far from the
     centre as their concentration lets them be.
     """
@@ -284,7 +301,9 @@ def _expected(facts: Facts, spread: float) -> _Crowd:
         present = facts.rows.typical > 0
         masses, users = facts.rows.sizes[present], facts.rows.typical[present]
     sizes = masses * math.sqrt(spread * facts.square)
-    return _Crowd(users, sizes, masses, [(users, sizes * factor, masses) for factor in (0.5, 1.0, 2.0)], spread)
+    return _UsersByDistance(
+        users, sizes, masses, [(users, sizes * factor, masses) for factor in (0.5, 1.0, 2.0)], spread
+    )
 
 
 def _with_missing(users: Floats, sizes: Floats, facts: Facts, error: float) -> Floats:
@@ -310,7 +329,7 @@ def _masses(users: Floats, facts: Facts) -> Floats:
     return np.minimum(masses, facts.row_cap)
 
 
-def _groups(centre: Floats, scales: Floats) -> list[Group]:
+def _groups(centre: Floats, scales: Floats) -> list[ItemGroup]:
     """Items whose shares and scales are within a factor of two or so: what is believed of them is the same."""
     f = floor_shares(centre)
     kinds = np.rint(np.log2(f / f.max())) * 64 + np.rint(2 * np.log2(scales / scales.max()))
@@ -318,7 +337,7 @@ def _groups(centre: Floats, scales: Floats) -> list[Group]:
     groups = []
     for kind in np.unique(kinds):
         i = np.flatnonzero(kinds == kind)
-        groups.append(Group(i, float((scales[i] ** 2).mean()), moments[:, i].mean(axis=1), tilts[i]))
+        groups.append(ItemGroup(i, float((scales[i] ** 2).mean()), moments[:, i].mean(axis=1), tilts[i]))
     return groups
 
 
@@ -410,7 +429,7 @@ def _integer_radii(radii: Floats, budget: Budget, shares: Floats) -> list[int]:
     return whole
 
 
-def _combined(past: list[_Round], drift: Drift, groups: list[Group], shares: Floats) -> _Answer:
+def _combined(past: list[_Round], drift: Drift, groups: list[ItemGroup], shares: Floats) -> _Answer:
     """All rounds, read with what is believed now. Their noises are independent; their biases are shared, and go with
     the shares of items.
     """
@@ -490,7 +509,7 @@ def _total(past: list[_Round], facts: Facts) -> Total | None:
 
 
 def _possible_biases(
-    last: _Round, drift: Drift, groups: list[Group], crowd: _Crowd, shares: Floats
+    last: _Round, drift: Drift, groups: list[ItemGroup], crowd: _UsersByDistance, shares: Floats
 ) -> tuple[Floats, Floats]:
     """The bias of the last round for each of the crowds that are possible: root mean square and mean."""
     found = []

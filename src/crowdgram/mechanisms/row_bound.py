@@ -18,7 +18,7 @@ from ..arrays import Floats
 from .tuning import TUNING
 from .user_sizes import Crowds
 
-__all__ = ["Bound", "Disagreement", "best_bound", "bias_of", "share_above", "worth_knowing"]
+__all__ = ["ChosenBound", "Disagreement", "best_bound", "bias_of", "share_above", "worth_knowing"]
 
 
 PARTS = 4
@@ -56,7 +56,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class Bound:
+class ChosenBound:
     """A bound on users' sizes, its predicted l1 error, and the two parts of it."""
 
     size: float
@@ -89,7 +89,7 @@ class _Costs:
         return average
 
 
-def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> Bound:
+def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> ChosenBound:
     """The bound R that minimises the expected  sqrt((noise R / D(R))^2 + (2 disagreement TV(R))^2).
 
     where: noise is the l1 noise, over all items, of a sum in which one user weighs 1; D(R) = sum_u mass_u min(1, R /
@@ -101,7 +101,7 @@ def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread
     # Among equals the largest: where all users are of one size, any smaller bound costs the same, and keeps less.
     best = int(np.nonzero(expected <= expected.min() * (1 + 1e-9))[0].max())
     parts = (float(np.sqrt(costs.weights @ part[:, best] ** 2)) for part in (costs.noise, costs.bias))
-    return Bound(float(costs.bounds[best]), float(expected[best]), *parts)
+    return ChosenBound(float(costs.bounds[best]), float(expected[best]), *parts)
 
 
 def worth_knowing(crowds: Crowds, noise: float, disagreement: float) -> float:

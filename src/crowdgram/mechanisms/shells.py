@@ -26,7 +26,7 @@ from .tuning import TUNING
 
 __all__ = [
     "Drift",
-    "Group",
+    "ItemGroup",
     "Levels",
     "Shells",
     "combine_levels",
@@ -70,7 +70,7 @@ def item_tilts(f: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Group:
+class ItemGroup:
     """Items of one scale: which; the mean square of their scale; the means of their moments; their tilts."""
 
     members: Integers
@@ -190,7 +190,7 @@ class Drift:
         )
         return root, found
 
-    def learn(self, shells: Shells, levels: Levels, extra: Floats, groups: Sequence[Group]) -> None:
+    def learn(self, shells: Shells, levels: Levels, extra: Floats, groups: Sequence[ItemGroup]) -> None:
         """Take in the differences between neighbouring levels. `extra`: variances beside the noise, as `values`."""
         count = len(levels.ends)
         if count < 2:
@@ -233,7 +233,7 @@ class Levels:
 
 
 def combine_levels(
-    shells: Shells, levels: Levels, drift: Drift, groups: Sequence[Group], scales: Floats, shares: Floats
+    shells: Shells, levels: Levels, drift: Drift, groups: Sequence[ItemGroup], scales: Floats, shares: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """The best linear unbiased estimate of the answer from one round's levels, the variance of its noise, and the
     standard deviation of its bias, item by item: its root mean square over what the drift may be, and its mean. Levels
@@ -261,7 +261,7 @@ def combine_levels(
 def plan_levels(
     shells: Shells,
     covariances: Sequence[Floats],
-    groups: Sequence[Group],
+    groups: Sequence[ItemGroup],
     variance: Callable[[Floats], Floats],
     most: int,
 ) -> tuple[float, tuple[int, ...], Floats]:

@@ -23,7 +23,7 @@ from ..tables import UNIT, CappedRows, Counts, RootOfItems, Rows, UserTotals, he
 from .discovery import LOOKS, MOST_ITEMS_OF_A_TABLE
 from .estimate import CONFIDENCE, Divisor, Estimate, Total, combine, spread_bias
 from .measurements import inverse_variance_mean
-from .pilot_queries import Rows as RowsSeen
+from .pilot_queries import RowHistogram
 from .row_bound import Disagreement, bias_of
 from .shrink import shrink
 from .simplex import project
@@ -99,7 +99,7 @@ class RowWeights:
     mass: float = 1.0
     bias: float = 0.0
     users: float = 0.0
-    unseen: RowsSeen | None = None
+    unseen: RowHistogram | None = None
 
     @property
     def parameters(self) -> dict[str, int]:
@@ -151,7 +151,7 @@ def users_needed_by_histogram(search: Search, look: ItemsPerUser, weights: RowWe
     return needed if weights is None else needed / weights.mass
 
 
-def choose_row_weights(seen: RowsSeen) -> RowWeights:
+def choose_row_weights(seen: RowHistogram) -> RowWeights:
     """The row cap for one histogram, from noisy numbers of users by rows: small enough that users count fully, and
     large enough that those with more rows count for more. If rows cannot be seen, all users weigh the same.
     """

@@ -18,14 +18,15 @@ class Tuning:
         first_look, second_look: users by rows. A first look tells large crowds; a second doubles what small ones show.
         concentration_look: how many items users spread over.
         centre_look: the crowd's own distribution, roughly, where a centre could decide the choice.
-        longest_look: users by rows once more before plain Laplace noise, as long as more knowledge is worth its price.
+        further_histograms: what histograms of users by rows may cost in all before plain Laplace noise. Those after the
+            two looks are not reserved, and are bought while knowing more is worth its price.
 
     Rounds.
         first_rounds: shares of the budget for a rough centre, and for one with scales.
         far_centre, next_round, most_rounds: while this part of users' square distance is the centre's own error, a
             round takes a part of what is left; then one takes all.
-        look_detail, look_least, look_most: a histogram of distances is bought whose noise per bin has a standard
-            deviation of users / look_detail, for a share of the budget within these limits.
+        histogram_detail, histogram_least, histogram_most: the noise per bin of a histogram of distances has a standard
+            deviation of users / histogram_detail, for a share of the budget within these limits.
         mass_part: of a user's norm, for the coordinate that measures the divisor: costs a fiftieth, saves far more.
         level_octaves: between two radii. A level for each doubling; fewer see less of the bias, more divide the noise.
         most_sums: coordinates times levels in a round, so that a million items keep to a few levels.
@@ -47,14 +48,14 @@ class Tuning:
     second_look: float = 0.03
     concentration_look: float = 0.012
     centre_look: float = 0.015
-    longest_look: float = 0.2
+    further_histograms: float = 0.2
     first_rounds: tuple[float, ...] = (0.015, 0.05)
     far_centre: float = 0.1
     next_round: float = 0.25
     most_rounds: int = 6
-    look_detail: float = 30.0
-    look_least: float = 0.004
-    look_most: float = 0.05
+    histogram_detail: float = 30.0
+    histogram_least: float = 0.004
+    histogram_most: float = 0.05
     mass_part: float = 0.2
     level_octaves: float = 1.0
     most_sums: int = 800_000

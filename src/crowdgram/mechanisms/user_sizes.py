@@ -29,12 +29,12 @@ FITTED = 1.5
 """Octaves of what is seen that a tail continues."""
 ROUGH = 0.15
 """How far smoothed bins are from a tail's formula, relative."""
-HIDDEN = np.geomspace(1e-5, 1e-2, 7)
-"""Shares of users that may have rows of another order."""
-FALLS = np.array([0.5, 1.0])
-"""How fast they become fewer with each octave, as powers of a half."""
-ALONE = 0.2
-"""The chance that nobody has. Tables of real people mostly have a few such users."""
+HEAVY_SHARES = np.geomspace(1e-5, 1e-2, 7)
+"""Shares of users that may be *heavy*: with rows of another order than all others."""
+HEAVY_FALLS = np.array([0.5, 1.0])
+"""Heavy users become fewer by a half to this power with each octave of rows."""
+NO_HEAVY_USERS = 0.2
+"""Prior probability that no user has rows of another order. Tables of real people mostly have a few such users."""
 NARROW = 0.4
 """Octaves above which a bin is wide: beyond the crowd, where users are few and need not fall from bin to bin."""
 CLEARLY_MORE = 2.5
@@ -139,7 +139,9 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
     shape[first : last + 1] = np.maximum(bins.users[first : last + 1], 0.0)
     shape[first : bulk + 1] = _rising_and_falling(bins.users[first : bulk + 1])
     alike = math.log2(sizes[last] / sizes[first]) < 1.0  # by design, most likely: nobody has rows of another order
-    tails, weights = _tails(bins, shape, sizes, widths, last, HIDDEN if strangers and not alike else HIDDEN[:0])
+    tails, weights = _tails(
+        bins, shape, sizes, widths, last, HEAVY_SHARES if strangers and not alike else HEAVY_SHARES[:0]
+    )
     users = np.where(np.arange(len(shape)) <= last, shape, tails)
     error = math.sqrt(float((bins.deviations[first : last + 1] ** 2).sum()))
     alone = _strangers(shape / widths, bins.deviations / widths, bulk, last)
@@ -181,11 +183,11 @@ def _tails(
     form = np.exp(-b[:, None] * away - c[:, None] * away**2) * widths[part]
     size = np.maximum((form * seen / variance).sum(axis=1) / (form**2 / variance).sum(axis=1), 0.0)
     own = size[:, None] * form
-    falls = math.log(2) * FALLS[:, None] * widths[part]
-    few = np.where(beyond, falls * 2.0 ** (FALLS[:, None] * (x[last] - x[part])), 0.0) * shape.sum()
+    falls = math.log(2) * HEAVY_FALLS[:, None] * widths[part]
+    few = np.where(beyond, falls * 2.0 ** (HEAVY_FALLS[:, None] * (x[last] - x[part])), 0.0) * shape.sum()
     strange = np.concatenate([np.zeros((1, len(away))), (hidden[:, None, None] * few).reshape(-1, len(away))])
     expected = (own[:, None, :] + strange).reshape(-1, len(away))
-    chances = np.append(ALONE, np.full(len(strange) - 1, (1 - ALONE) / max(len(strange) - 1, 1)))
+    chances = np.append(NO_HEAVY_USERS, np.full(len(strange) - 1, (1 - NO_HEAVY_USERS) / max(len(strange) - 1, 1)))
     prior = -0.5 * (np.log(b / TUNING.fall) / TUNING.fall_spread) ** 2
     fit = -0.5 * ((seen - expected) ** 2 / variance).sum(axis=1) + np.add.outer(prior, np.log(chances)).ravel()
     weights = np.exp(fit - fit.max())

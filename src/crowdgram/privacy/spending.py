@@ -382,7 +382,9 @@ class Looks(_Laplace):
     def _check(self, event: Event) -> None:
         reserved = self._spending._reserved.get(event.purpose)
         if reserved is None:
-            raise PrivacyViolation(f"{event.purpose!r} was not reserved: a look is, before the first one.")
+            raise PrivacyViolation(
+                f"{event.purpose!r} was not reserved. Give every look to `looks()` before the first draw."
+            )
         again = event.purpose in {past.purpose for past in self.events}
         if again or not (isinstance(event, LaplaceEvent) and _within(event, reserved)):
             raise PrivacyViolation(f"{event.purpose!r} would spend more than was reserved for it.")
@@ -402,8 +404,8 @@ class Rounds(_Gaussian):
 
 
 class PureFinish(_Laplace, _Choices):
-    """Pure events whose epsilons add to at most epsilon together with all before. Deltas of thresholds are then all
-    that is spent of delta; after Gaussian rounds that found items, so is the `pure_delta` of `Opening.search`.
+    """Pure events whose epsilons add to at most epsilon together with all before. Delta pays for thresholds only; if
+    Gaussian rounds found the items, also for the `pure_delta` of `Opening.search`.
     """
 
     def remaining_epsilon(self) -> float:

@@ -13,12 +13,21 @@ from ..privacy import Guarantee, Ledger
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
 
-__all__ = ["LedgerLike", "charge_ledger", "largest_epsilon", "open_ledger", "recover", "store_release", "would_fit"]
+__all__ = [
+    "MIN_EPSILON",
+    "LedgerLike",
+    "charge_ledger",
+    "largest_epsilon",
+    "open_ledger",
+    "recover",
+    "store_release",
+    "would_fit",
+]
 
 LedgerLike = Ledger | str | os.PathLike[str]
 
-LEAST_EPSILON = 1e-3
-"""The smallest epsilon of a release."""
+MIN_EPSILON = 1e-3
+"""The smallest epsilon of a release. Below it, the result would be all noise."""
 
 BYTES_FOR_ITEM = 600
 """Bytes on disk that a stored release takes for an item at most, with its journal; names of items come on top."""
@@ -112,7 +121,7 @@ def largest_epsilon(
         return left(mechanism.plan(one, request, items, share))
 
     left = ledger.fitting()
-    low, high = LEAST_EPSILON, ledger.budget.epsilon
+    low, high = MIN_EPSILON, ledger.budget.epsilon
     if fits(high):
         return high
     if not fits(low):
@@ -122,7 +131,7 @@ def largest_epsilon(
         low, high = (middle, high) if fits(middle) else (low, middle)
     unit = 10.0 ** (math.floor(math.log10(low)) - 2)
     shorter = float(f"{math.floor(low / unit * (1 + 1e-4)) * unit:.3g}")
-    return shorter if shorter >= LEAST_EPSILON and fits(shorter) else low
+    return shorter if shorter >= MIN_EPSILON and fits(shorter) else low
 
 
 def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedRelease:

@@ -33,7 +33,7 @@ from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
 from ..results.release import OWN_SUM, Release
 from ..stages import Stage
-from .budgets import LedgerLike, charge_ledger, open_ledger, store_release
+from .budgets import MIN_EPSILON, LedgerLike, charge_ledger, open_ledger, store_release
 from .exception_hygiene import sanitize_errors
 from .items import found_domain, named_items, public_domain, read_lists, sought_rows
 from .query import Column, Columns, Query
@@ -41,9 +41,8 @@ from .registry import as_mechanism
 
 __all__ = ["release", "run"]
 
-MIN_EPSILON = 1e-3
 MIN_MU = 1e-5
-"""Below these, the result would be all noise, and some of the noise would not fit 64-bit integers."""
+"""Below this and MIN_EPSILON, the result would be all noise, and some of the noise would not fit 64-bit integers."""
 
 Progress = Callable[[Stage], None]
 

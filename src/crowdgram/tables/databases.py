@@ -223,18 +223,20 @@ def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, 
     engine = DuckEngine.embedded()
     try:
         connection = engine.backend.con
-        _said(
+        _or_raise(
             lambda: connection.execute(f"ATTACH '{path.replace(chr(39), chr(39) * 2)}' AS source (READ_ONLY)"),
             UnreadableSource(f"address={database.shown}: cannot be opened. It is not a DuckDB file, or it is in use."),
         )
         # The file is not made the default: names of functions would be looked up there first, among its macros.
         listed = (name[-2] if len(name) > 1 else "main"), name[-1]
-        found = _said(lambda: connection.execute(_DUCKDB_TABLES, listed).fetchall(), missing) if len(name) < 3 else []
+        found = (
+            _or_raise(lambda: connection.execute(_DUCKDB_TABLES, listed).fetchall(), missing) if len(name) < 3 else []
+        )
         if len(found) != 1:
             raise missing
         view = fresh_name()
         exact = quoted(("source", *found[0]))
-        _said(lambda: connection.execute(f'CREATE TEMP VIEW "{view}" AS SELECT * FROM {exact}'), missing)
+        _or_raise(lambda: connection.execute(f'CREATE TEMP VIEW "{view}" AS SELECT * FROM {exact}'), missing)
         table = engine.backend.table(view)
         check_columns(list(table.columns), columns)
         return engine, table
@@ -256,9 +258,9 @@ def _open_sqlite(database: Database, name: Name, columns: Sequence[str] | None, 
     def connect() -> sqlite3.Connection:
         return sqlite3.connect(address, uri=True, check_same_thread=False)
 
-    connection = _said(connect, wrong)
+    connection = _or_raise(connect, wrong)
     with closing(connection):
-        _said(lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone(), wrong)
+        _or_raise(lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone(), wrong)
         declared = _sqlite_columns(connection, database, name)
     parts = [_sqlite_column(name, kind, user) for name, kind in _wanted(declared, columns)]
 
@@ -295,10 +297,10 @@ def _sqlite_columns(connection: sqlite3.Connection, database: Database, name: Na
         f"AND NOT EXISTS (SELECT 1 FROM main.sqlite_master v WHERE {virtual.format('v')} "
         "AND lower(substr(t.name, 1, length(v.name) + 1)) = lower(v.name) || '_')"
     )
-    if not _said(lambda: connection.execute(listed, (name[-1],)).fetchall(), missing):
+    if not _or_raise(lambda: connection.execute(listed, (name[-1],)).fetchall(), missing):
         raise missing
     asked = "SELECT name, type FROM pragma_table_xinfo(?, 'main')"  # PRAGMA takes no parameters, but its function does
-    return _said(lambda: connection.execute(asked, (name[-1],)).fetchall(), missing)
+    return _or_raise(lambda: connection.execute(asked, (name[-1],)).fetchall(), missing)
 
 
 @dataclass(frozen=True)
@@ -363,7 +365,7 @@ def _open_postgres(database: Database, name: Name, columns: Sequence[str] | None
         unknown = (
             f"address={database.shown}: is in an encoding that Python does not know. Copy the table to one in UTF8."
         )
-        codec = _said(lambda: _codec(connection), UnreadableSource(unknown))
+        codec = _or_raise(lambda: _codec(connection), UnreadableSource(unknown))
     parts = [_postgres_column(name, kind) for name, kind in _wanted(described, columns)]
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
@@ -444,10 +446,10 @@ def _postgres_columns(connection: Any, database: Database, name: Name) -> list[t
         "('r', 'p', 'v', 'm', 'f') AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE classid = 'pg_class'::regclass "
         "AND objid = pg_class.oid AND deptype = 'e')"
     )
-    found = _said(lambda: connection.execute(asked, (quoted(name),)).fetchone(), missing)
+    found = _or_raise(lambda: connection.execute(asked, (quoted(name),)).fetchone(), missing)
     if found is None or found[0].startswith(("pg_", "information_schema")):
         raise missing
-    return _said(lambda: _describe(connection, quoted(name)), missing)
+    return _or_raise(lambda: _describe(connection, quoted(name)), missing)
 
 
 def _describe(connection: Any, source: str) -> list[tuple[str, str]]:
@@ -528,7 +530,7 @@ def _compile(backend: Any, table: ir.Table) -> str:
     return f"({backend.compile(table)}) AS crowdgram_query"
 
 
-def _said(call: Callable[[], T], instead: Exception) -> T:
+def _or_raise(call: Callable[[], T], instead: Exception) -> T:
     """Run `call`; whatever a database says against it is replaced by `instead`."""
     try:
         return call()

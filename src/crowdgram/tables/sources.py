@@ -45,7 +45,7 @@ _BATCH, _TEXT = 2**11, 2**20
 
 @dataclass(frozen=True)
 class Placed:
-    """A table that is in an engine already, which need not be DuckDB's or Spark's own: an audit's remembers."""
+    """A table already in an engine; audits use it to hand in their `CachingEngine`."""
 
     engine: Engine
     table: ir.Table
