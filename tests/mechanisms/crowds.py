@@ -62,11 +62,11 @@ def run(
     delta=1e-6,
     adjacency="add-remove",
     max_rows_per_user=None,
-    rounds=None,
+    **options,
 ):
     spending = Spending(Guarantee(epsilon, delta, Adjacency.parse(adjacency)))
     request = Request(weight, max_rows_per_user, lambda _: None)
-    estimate = make_mechanism(mechanism, rounds=rounds).run(counts, spending.open(), request)
+    estimate = make_mechanism(mechanism, **options).run(counts, spending.open(), request)
     spending.settled()
     return Made(estimate, spending)
 

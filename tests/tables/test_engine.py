@@ -14,6 +14,7 @@ import pytest
 from crowdgram.errors import EngineFailure, InvalidDomain
 from crowdgram.tables import read_domain
 from crowdgram.tables.engines import ENGINES, DuckEngine, Engine, engine_for, shield
+from crowdgram.tables.engines.spark import _SETTINGS
 from crowdgram.tables.statistics.histograms import bin_of, user_histogram
 
 SECRET = "zebra-4711"
@@ -167,6 +168,16 @@ def test_a_public_list_may_be_in_a_database_that_is_no_engine():
     assert backend.name not in ENGINES
     assert read_domain(backend.table("list").x, dt.int64).items == (3, 1)
     backend.disconnect()
+
+
+@pytest.mark.spark
+def test_a_public_list_in_spark_leaves_the_settings_of_the_session(spark):
+    backend = ibis.pyspark.connect(spark)
+    spark.createDataFrame([(3,), (1,)], "x bigint").createOrReplaceTempView("listed")
+    before = {name: spark.conf.get(name) for name in _SETTINGS}
+    assert before != _SETTINGS
+    assert sorted(read_domain(backend.table("listed").x, dt.int64).items) == [1, 3]
+    assert {name: spark.conf.get(name) for name in _SETTINGS} == before
 
 
 def test_the_embedded_engine_reads_no_extension_from_the_network():
