@@ -482,10 +482,11 @@ def audit(
 def _source(source: str, table: str | None, query: str | None) -> tuple[object, str | None]:
     """The source as the library takes it, and its path, which must not be overwritten."""
     from ..tables import Database, as_database, is_address
-    from ..tables.databases import ADDRESSES
 
     if table is not None or query is not None:
         if not is_address(source) and as_database(source) is None:  # refuses addresses of an unknown kind
+            from ..tables.databases import ADDRESSES
+
             option = "--query" if table is None else "--table"
             raise InvalidArgument(
                 f"{option} {query if table is None else table!r} is for databases, and TABLE {source!r} is none: that "
