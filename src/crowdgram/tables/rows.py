@@ -35,7 +35,7 @@ __all__ = ["COUNT_LIMIT", "Rows", "open_rows"]
 COUNT_LIMIT = 2**40
 """What one row may count for. Far above what any user may count for; it keeps sums in 64 bits."""
 
-_RESERVED = ("probability", "standard_error", "lower", "upper", "share", "is_other")
+_RESERVED = ("probability", "count", "standard_error", "lower", "upper", "share", "total", "is_other")
 
 
 @dataclass(frozen=True)
