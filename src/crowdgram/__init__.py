@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from .privacy import Adjacency, Guarantee, Ledger
     from .releases import recover, release
     from .results import Difference, GroupedRelease, ItemCount, ItemCounts, ItemEstimate, Other, Quantity, Release
-    from .tables import Database
+    from .tables import Bins, Database
 
 __all__ = [
     "Adaptive",
     "Adjacency",
     "Auto",
+    "Bins",
     "CrowdgramError",
     "Database",
     "Difference",
@@ -57,6 +58,7 @@ _HOMES = {
     "Adaptive": "mechanisms",
     "Adjacency": "privacy",
     "Auto": "mechanisms",
+    "Bins": "tables",
     "CrowdgramError": "errors",
     "Database": "tables",
     "Difference": "results",

@@ -30,6 +30,7 @@ from ..errors import (
 from ..privacy import Adjacency
 from ..stages import Stage
 from . import ledgers
+from .columns import Column, names_of, read_bins, read_column, read_user
 from .command import MECHANISM, StrictCommand
 from .paper import PAPER_COMMANDS
 from .saved import MEASURE, SAVED_COMMANDS, MeasureChoice
@@ -143,7 +144,14 @@ def release(
             show_default=False,
         ),
     ],
-    user: Annotated[str, typer.Option(help="Column of user identifiers.", show_default=False)],
+    user: Annotated[
+        str,
+        typer.Option(
+            help="Column of user identifiers, or an expression of one row: NAME=EXPRESSION, or a call such as "
+            "'lower(trim(name))'.",
+            show_default=False,
+        ),
+    ],
     item: Annotated[
         list[str],
         typer.Option(
@@ -168,6 +176,14 @@ def release(
             help="The public items: a file with one a line, or a CSV, Parquet or JSON file. "
             "For several item columns, a file with all of them, or COLUMN=FILE for each. [default: discover, which "
             "finds the items that enough users have, for part of the budget]",
+            show_default=False,
+        ),
+    ] = None,
+    bins: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Public edges that put numbers into intervals, such as 0,18,30,65. The intervals are the domain. "
+            "For one of several columns: COLUMN=EDGES.",
             show_default=False,
         ),
     ] = None,
@@ -254,7 +270,9 @@ def release(
             "one of them out.",
             argument="--measure",
         )
-    columns = [_named(one) for one in item]
+    columns, grouped = read_bins(
+        [read_column(one) for one in item], None if by is None else read_column(by), bins or []
+    )
     given, grouping = _discover(_domain(columns, domain or [], domain_column), by, groups, discovery_share)
     if label and ledger is None:
         raise InvalidArgument(
@@ -277,14 +295,14 @@ def release(
     with Stages(Console(stderr=True)) as stages, _interruptible(stages, ledger), show_warnings():
         made: results.Release | results.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
             opened,
-            user=user,
+            user=read_user(user),
             item=columns[0] if len(columns) == 1 else columns,
             epsilon=epsilon,
             delta=delta,
             domain=given,
             count=count,
             where=where,
-            by=None if by is None else _named(by),
+            by=grouped,
             groups=grouping,
             other=other,
             adjacency=adjacency,
@@ -499,13 +517,7 @@ def _source(source: str, table: str | None, query: str | None) -> tuple[object, 
     return (source, source) if database is None else (database, database.path)
 
 
-def _named(text: str) -> str | dict[str, str]:
-    """A column by name, or NAME=EXPRESSION."""
-    name, equals, expression = text.partition("=")
-    return {name.strip(): expression} if equals else text
-
-
-def _domain(columns: Sequence[str | dict[str, str]], given: Sequence[str], column: str | None) -> object:
+def _domain(columns: Sequence[Column], given: Sequence[str], column: str | None) -> object:
     """The domain as the library takes it: a path, a path with its column, or a mapping of columns to paths."""
     if len(columns) == 1:
         if len(given) > 1:
@@ -520,7 +532,7 @@ def _domain(columns: Sequence[str | dict[str, str]], given: Sequence[str], colum
             "--domain-column is for one item column. Give --domain COLUMN=FILE for each of several.",
             argument="--domain-column",
         )
-    names = [name for one in columns for name in ([one] if isinstance(one, str) else one)]
+    names = [name for one in columns for name in names_of(one)]
     parts = [(name, path) for name, _, path in (one.partition("=") for one in given) if name in names and path]
     if not parts:
         if len(given) > 1:

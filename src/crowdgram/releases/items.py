@@ -18,7 +18,16 @@ from ..results import Item, Other
 if TYPE_CHECKING:
     from ..tables import Domain, Rows
 
-__all__ = ["Lists", "found_domain", "missing_lists", "named_items", "public_domain", "read_lists", "sought_rows"]
+__all__ = [
+    "Lists",
+    "found_domain",
+    "missing_lists",
+    "named_items",
+    "public_domain",
+    "read_lists",
+    "sought_rows",
+    "with_bins",
+]
 
 DISCOVER = "discover"
 """Short for `Discover()`."""
@@ -33,6 +42,48 @@ class Lists:
     items: Domain | None
     groups: Domain | None
     grouped: bool
+
+
+def with_bins(item: object, by: object, domain: object, groups: object) -> tuple[object, object]:
+    """The domain and the groups, with the intervals of items and groups that are binned, which are public lists."""
+    names, bins = _binned(item)
+    _, group_bins = _binned(by)
+    for name, intervals in group_bins.items():
+        if groups is not None:
+            raise InvalidArgument(
+                f"groups={groups!r}: by[{name!r}] is binned, and its bins are the groups. Leave groups out.",
+                argument="groups",
+            )
+        groups = intervals
+    if not bins:
+        return domain, groups
+    given = domain if isinstance(domain, Mapping) else {}
+    taken = next((name for name in bins if name in given or (len(names) == 1 and domain is not None)), None)
+    if taken is not None:
+        raise InvalidArgument(
+            f"domain: item[{taken!r}] is binned, and its bins are its domain. Leave it out of domain.",
+            argument="domain",
+        )
+    if not _missing(domain) and not isinstance(domain, Mapping):
+        raise InvalidArgument(
+            f"domain: item[{next(iter(bins))!r}] is binned, and its bins are its domain. Give a mapping of each other "
+            "item column to its domain.",
+            argument="domain",
+        )
+    if len(names) == 1:
+        return next(iter(bins.values())), groups
+    if isinstance(domain, Mapping) or (domain is None and len(bins) == len(names)):
+        return {**given, **bins}, groups
+    return domain, groups
+
+
+def _binned(columns: object) -> tuple[list[object], dict[str, tuple[str, ...]]]:
+    """The names of all columns, and the intervals of those that are binned. What is no column is refused later."""
+    from ..tables import Bins
+
+    parts = columns if isinstance(columns, list | tuple) else [columns]
+    named = [pair for one in parts for pair in (one.items() if isinstance(one, Mapping) else [(one, None)])]
+    return [name for name, _ in named], {str(name): made.names for name, made in named if isinstance(made, Bins)}
 
 
 def missing_lists(domain: object, groups: object, *, grouped: bool) -> list[str]:

@@ -35,7 +35,7 @@ from ..results.release import OWN_SUM, Release
 from ..stages import Stage
 from .budgets import MIN_EPSILON, LedgerLike, charge_ledger, open_ledger, store_release
 from .exception_hygiene import sanitize_errors
-from .items import found_domain, named_items, public_domain, read_lists, sought_rows
+from .items import found_domain, named_items, public_domain, read_lists, sought_rows, with_bins
 from .query import Column, Columns, Query
 from .registry import as_mechanism
 
@@ -50,7 +50,7 @@ Progress = Callable[[Stage], None]
 class _Asked(TypedDict, total=False):
     """The arguments of `release` that do not decide what it returns."""
 
-    user: Required[str]
+    user: Required[Column]
     item: Required[Columns]
     epsilon: Required[float]
     delta: float
@@ -74,7 +74,7 @@ def release(table: object, *, by: Column, groups: object = None, **asked: Unpack
 def release(
     table: object,
     *,
-    user: str,
+    user: Column,
     item: Columns,
     epsilon: float,
     delta: float = 0.0,
@@ -96,8 +96,10 @@ def release(
     table: a path or glob of CSV, Parquet or JSON files, or a list of these; a `Database`, or its address; or a pandas,
         polars, pyarrow, DuckDB, Spark or Ibis table.
     user, item: its columns: integers, strings, dates, booleans or UUIDs. Rows with a null in either, and rows outside
-        the domain, are dropped. `item` may also map a name to an expression of one row, as in {"month":
-        "date_trunc('month', day)"}, or be a list of columns, for a joint distribution.
+        the domain, are dropped. Either may also map a name to an expression of one row, as in {"month":
+        "date_trunc('month', day)"}; then the guarantee is for each value of the expression for `user`. `item` may map a
+        name to `Bins("age", [0, 18, 30, 65])`, whose intervals are then the domain, or be a list of columns, for a
+        joint distribution.
     epsilon, delta: the budget, all of it spent by this call.
     domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a
         table. For several item columns: a list of tuples, a file or table with these columns, or a mapping of each
@@ -130,6 +132,7 @@ def release(
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
     that leaves this function (errors, stages) depends on the schema and on public arguments only.
     """
+    domain, groups = with_bins(item, by, domain, groups)
     query = Query(
         user=user,
         item=item,

@@ -18,7 +18,7 @@ LARGE_DELTA, MAX_DELTA = 1e-3, 0.1
 """The first and more gives a warning; the second and more is refused."""
 
 Column = str | Mapping[str, object]
-"""The name of a column, or a name for an expression."""
+"""The name of a column, or a name for an expression; for an item or a group, also for bins."""
 Columns = Column | Sequence[Column]
 
 
@@ -26,7 +26,7 @@ Columns = Column | Sequence[Column]
 class Query:
     """The arguments of `release`, but for the table, the ledger and `progress`."""
 
-    user: str
+    user: Column
     item: Columns
     guarantee: Guarantee
     mechanism: Mechanism

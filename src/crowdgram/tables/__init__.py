@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .bins import Bins
 from .counts import ROW_LIMIT, Counts, count_rows, known_counts, listed_rows, tally_rows
 from .databases import Database, as_database, is_address
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
@@ -49,6 +50,7 @@ __all__ = [
     "SETS_BOUND",
     "SPREAD",
     "UNIT",
+    "Bins",
     "BoundedSum",
     "CappedRows",
     "Centre",

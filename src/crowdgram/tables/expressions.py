@@ -1,4 +1,4 @@
-"""Expressions of one row: filters and computed items, as SQL text or as Ibis expressions.
+"""Expressions of one row: filters, computed items and computed users, as SQL text or as Ibis expressions.
 
 A filter must decide over each row by that row alone: if one user's rows could decide which rows of others are kept,
 the bound on one user's contribution would be worth nothing (docs/proofs/filters.md). It must not fail on some rows
@@ -28,7 +28,7 @@ from .engines import Engine
 from .roles import Role
 from .sql_text import ALLOWED, Tree, check_unicode, columns_of, parse, row_wise, translate
 
-__all__ = ["Expression", "columns_of", "evaluate", "parse"]
+__all__ = ["Expression", "checked", "columns_of", "evaluate", "parse"]
 
 Expression = str | Deferred | ir.Value | Callable[[ir.Table], ir.Value]
 """SQL text, or an Ibis expression: of the table, deferred (`ibis._.day`), or a function of the table."""
@@ -48,6 +48,11 @@ def evaluate(expression: object, engine: Engine, table: ir.Table, role: Role, pa
     else:
         blank = ibis.table(table.schema(), name="rows")
         shown, value = str(role), _Rebuilt(engine, table, blank, role).column(_given(expression, blank, role).op())
+    return checked(value, engine, table, role, shown)
+
+
+def checked(value: Any, engine: Engine, table: ir.Table, role: Role, shown: str) -> Any:
+    """A value that was built of `row_functions`, if it is small enough and has the type that the engine says it has."""
     nodes, texts = _size(value.op())
     if nodes > NODES or texts > TEXTS:
         raise InvalidArgument(f"{shown}: is too long. Make a column of a part of it first.", argument=role.argument)

@@ -98,7 +98,7 @@ class Query:
 
 
 def read_query(text: str, user: str) -> Query:
-    """The query, if it has the form that is allowed; `user` is the user column, which may not be computed."""
+    """The query, if it has the form that is allowed; `user` is the user column, which may not be computed here."""
 
     def refused(what: str) -> InvalidArgument:
         return InvalidArgument(f"query={text!r}: {what}. {_FORM}", argument="query")
@@ -140,7 +140,7 @@ def read_query(text: str, user: str) -> Query:
         if name in columns:
             raise _twice(text, name)
         if name == user and not _is_plain(tree):
-            raise refused(f"the user column {user!r} is computed; it needs to be a column as it is")
+            raise refused(f"the user column {user!r} is computed; give that expression as user")
         columns[name] = tree
     where = select.args.get("where")
     return Query(

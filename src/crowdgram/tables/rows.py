@@ -2,7 +2,7 @@
 
 Whatever the columns are called, the table that the rest of the package works with has `user`; the keys `item`,
 `item_1`, ... for the item columns; and `n` if rows are counted already. Filters and computed items look at one row
-at a time, and the user column is taken as it is: so the rows of one user still come from that user's rows alone
+at a time, and so does a computed user: a user is a value of the user column or of that expression, and a row keeps it
 (docs/proofs/filters.md).
 """
 
@@ -11,15 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import ibis
 from ibis.expr.types.joins import Join
 
 from ..errors import InvalidArgument, InvalidTable
+from . import row_functions as row
+from .bins import Bins
 from .columns import MissingColumn, check_columns
 from .engines import Engine
-from .expressions import columns_of, evaluate, parse
+from .expressions import checked, columns_of, evaluate, parse
 from .kinds import check_column, key
 from .roles import WHERE, Role
 from .row_wise import check_row_wise
@@ -74,7 +76,7 @@ class Rows:
 def open_rows(
     source: object,
     *,
-    user: str,
+    user: object,
     item: object,
     count: str | None = None,
     where: object = None,
@@ -83,35 +85,35 @@ def open_rows(
     """Open `source`, choose its columns and check them by the schema alone. No row is read.
 
     source: a path, glob or database; a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
-    item: a column; a mapping of a name to an expression; or a list of these, for a joint distribution. by: one more
-    such column, put before the others. count: a column of whole numbers that says how many rows a row stands for; a
-    row whose count is missing, negative or zero is dropped. where: a filter, an expression of one row.
+    user: a column, or a mapping of a name to an expression. item: a column; a mapping of a name to an expression or to
+    bins; or a list of these, for a joint distribution. by: one more such column, put before the others. count: a column
+    of whole numbers that says how many rows a row stands for; a row whose count is missing, negative or zero is
+    dropped. where: a filter, an expression of one row.
 
     The caller closes `rows.engine`.
     """
-    _check_name("user", user)
+    own = _user(user)
     if count is not None:
         _check_name("count", count)
     chosen = [*_chosen("by", by), *_chosen("item", item)]
     names = [name for name, _ in chosen]
-    _check_names(user, names, count, grouped=by is not None)
-    wanted = _wanted(user, chosen, count, _expressions(chosen, by, where))
-    engine, table = _open(source, wanted, user, chosen, by, count, where)
+    _check_names(own, names, count, grouped=by is not None)
+    given = _expressions(own, chosen, by, where)
+    plain = [name for name, expression in (own, *chosen) if expression is None] + ([count] if count else [])
+    engine, table = _open(source, _wanted(plain, given), own, chosen, by, count, given)
     try:
         if isinstance(table, Join):  # it would take in what is built over it, and could not be told from that
             table = table.select(*table.columns)
-        schema = table.schema()
-        check_column("user", user, schema[user])
+        text = is_text(source)
+        users = _column(own, engine, table, "user", text)
         columns = {}
-        for place, (name, expression) in enumerate(chosen):
-            role = "by" if by is not None and place == 0 else "item"
-            column = table[name] if expression is None else evaluate(expression, engine, table, Role(role, name))
-            check_column(role, name, column.type())  # type: ignore[arg-type]
-            columns["item" if place == 0 else f"item_{place}"] = column
+        for place, one in enumerate(chosen):
+            role: Literal["item", "by"] = "by" if by is not None and place == 0 else "item"
+            columns["item" if place == 0 else f"item_{place}"] = _column(one, engine, table, role, text)
         types = tuple(column.type() for column in columns.values())
-        selected = {name: key(engine, column) for name, column in {"user": table[user], **columns}.items()}
+        selected = {name: key(engine, column) for name, column in {"user": users, **columns}.items()}
         if count is not None:
-            selected["n"] = _count(table[count], count, is_text(source))
+            selected["n"] = _count(table[count], count, text)
         kept = table
         if where is not None:
             kept, selected = _kept(engine, table, where, selected)
@@ -124,21 +126,51 @@ def open_rows(
         raise
 
 
+def _column(
+    asked: tuple[str, object], engine: Engine, table: ir.Table, role: Literal["user", "item", "by"], text: bool
+) -> Any:
+    """A column of the table, or what an expression or bins make of its columns, if its type can serve.
+
+    `text`: the source has no types for numbers.
+    """
+    name, made = asked
+    if isinstance(made, Bins) and role != "user":
+        column = _binned(made, engine, table, Role(role, name), text)
+    else:
+        column = table[name] if made is None else evaluate(made, engine, table, Role(role, name))
+    check_column(role, name, column.type())
+    return column
+
+
+def _binned(bins: Bins, engine: Engine, table: ir.Table, role: Role, text: bool) -> Any:
+    """The interval of each row. In a text file, what is not written as a number is null."""
+    value = evaluate(bins.values, engine, table, role)
+    if text and row.type_of(value) == "string":
+        value = row.cast(value, "real")
+    if row.type_of(value) not in row.NUMBERS:
+        raise InvalidArgument(
+            f"{role}: bins need numbers, and the values have type {value.type()}. Cast them first.",
+            argument=role.argument,
+        )
+    return checked(bins.place(value), engine, table, role, str(role))
+
+
 def _open(
     source: object,
     wanted: list[str] | None,
-    user: str,
+    own: tuple[str, object],
     chosen: list[tuple[str, object]],
     by: object,
     count: str | None,
-    where: object,
+    given: list[tuple[Role, object]],
 ) -> tuple[Engine, ir.Table]:
     """Open the source; if a column is missing, say which argument asked for it."""
     plain = [name for name, expression in chosen if expression is None]
+    user = own[0] if own[1] is None else ""
     try:
         engine, table = open_source(source, wanted, user)
         if wanted is None:  # all columns: those that are named may not be among them
-            named = [user, *plain, *([count] if count else [])]
+            named = [*([user] if user else []), *plain, *([count] if count else [])]
             try:
                 check_columns(list(table.columns), named, "the file" if is_text(source) else None)
             except BaseException:
@@ -148,19 +180,18 @@ def _open(
     except MissingColumn as error:
         column, said = error.column, str(error)
     asked, hint = "", ""
-    if column in (user, count):
-        asked = f"{'user' if column == user else 'count'}={column!r}"
-    elif column in plain:
-        role = "by" if by is not None and chosen[0] == (column, None) else "item"
+    if column is not None and column in (user, count, *plain):
+        role = "user" if column == user else "count" if column == count else "item"
+        role = "by" if role == "item" and by is not None and chosen[0] == (column, None) else role
         asked = f"{role}={column!r}"
-        if re.search(r"[(|+*/]", column):
+        if role != "count" and re.search(r"[(|+*/]", column):
             hint = (
                 f" An expression needs a name: {{'name': {column!r}}}, or on the command line --{role} NAME=EXPRESSION."
             )
     else:
-        for given, text in _expressions(chosen, by, where):
-            if isinstance(text, str) and column in columns_of(parse(text, given)):
-                asked = f"{given}={text!r}"
+        for argument, text in given:
+            if isinstance(text, str) and column in columns_of(parse(text, argument)):
+                asked = f"{argument}={text!r}"
                 if f'"{column}"' in text:
                     hint = f" Double quotes are for names of columns; for text use single quotes: '{column}'."
                 break
@@ -206,6 +237,21 @@ def _count(column: Any, name: str, text: bool) -> Any:
     return whole.cast("int64")
 
 
+def _user(given: object) -> tuple[str, object]:
+    """The user column, as (name, expression or None)."""
+    if not isinstance(given, Mapping):
+        _check_name("user", given)
+        return str(given), None
+    if len(given) != 1:
+        raise InvalidArgument(
+            f"user={given!r}: needs one name with one expression. Join two columns in it, as in \"a || '/' || b\".",
+            argument="user",
+        )
+    name, expression = next(iter(given.items()))
+    _check_name("user", name)
+    return name, expression
+
+
 def _chosen(role: str, given: object) -> list[tuple[str, object]]:
     """The columns asked for, as (name, expression or None)."""
     if given is None and role == "by":
@@ -243,7 +289,8 @@ def _check_name(role: str, value: object) -> None:
         )
 
 
-def _check_names(user: str, names: list[str], count: str | None, *, grouped: bool) -> None:
+def _check_names(own: tuple[str, object], names: list[str], count: str | None, *, grouped: bool) -> None:
+    user = own[0] if own[1] is None else None  # the name of an expression is shown in errors alone
     for place, name in enumerate(names):
         what = "by" if grouped and place == 0 else "item"
         if name == user:
@@ -265,24 +312,25 @@ def _check_names(user: str, names: list[str], count: str | None, *, grouped: boo
                 f"{what}={name!r}: is the name of a column of the result. Give it another: {{'name': '\"{name}\"'}}.",
                 argument=what,
             )
-    if count == user:
+    if count is not None and count == user:
         raise InvalidArgument(
             f"user={user!r}: is count too, and they need to be two different columns.", argument="user"
         )
 
 
-def _expressions(chosen: list[tuple[str, object]], by: object, where: object) -> list[tuple[Role, object]]:
+def _expressions(
+    own: tuple[str, object], chosen: list[tuple[str, object]], by: object, where: object
+) -> list[tuple[Role, object]]:
     """The expressions of the caller, with the arguments that they came in. The groups' column, if any, comes first."""
-    roles = ["by" if by is not None and place == 0 else "item" for place in range(len(chosen))]
-    given = [(Role(role, name), made) for role, (name, made) in zip(roles, chosen, strict=True) if made is not None]
+    roles = ["user", *("by" if by is not None and place == 0 else "item" for place in range(len(chosen)))]
+    made = [(Role(role, name), one) for role, (name, one) in zip(roles, (own, *chosen), strict=True) if one is not None]
+    given = [(role, one.values if isinstance(one, Bins) else one) for role, one in made]
     return given if where is None else [(WHERE, where), *given]
 
 
-def _wanted(
-    user: str, chosen: list[tuple[str, object]], count: str | None, expressions: list[tuple[Role, object]]
-) -> list[str] | None:
+def _wanted(plain: list[str], expressions: list[tuple[Role, object]]) -> list[str] | None:
     """The columns to open; None for all, if an Ibis expression may use any of them."""
-    wanted = [user, *(name for name, expression in chosen if expression is None), *([count] if count else [])]
+    wanted = list(plain)
     for role, expression in expressions:
         if not isinstance(expression, str):
             return None

@@ -55,7 +55,7 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
     """An engine and a table that has at least `columns`; None asks for all of them. No row is read.
 
     `source`: a path or glob of CSV, Parquet or JSON files, or a list of these; a database; a pandas, polars, pyarrow,
-    DuckDB, Spark or Ibis table. `user`: the user column. The caller closes the engine.
+    DuckDB, Spark or Ibis table. `user`: the user column; empty if users are computed. The caller closes the engine.
     """
     if isinstance(source, Placed):
         check_columns(list(source.table.columns), columns)
@@ -303,7 +303,7 @@ class _File:
 def _open_files(
     given: Sequence[str], columns: Sequence[str] | None, user: str | None, role: Role = TABLE
 ) -> tuple[Engine, ir.Table]:
-    """One table of all files: paths and globs, of one kind. `user`: the user column; None for a public file."""
+    """One table of all files: paths and globs, of one kind. `user`: as in `open_source`; None for a public file."""
     suffixes = [_suffix(path, role) for path in given]
     kinds = [next(kind for kind in (CSV_SUFFIXES, JSON_SUFFIXES, PARQUET_SUFFIXES) if one in kind) for one in suffixes]
     for path, kind, suffix in zip(given, kinds, suffixes, strict=True):
