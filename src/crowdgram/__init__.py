@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .privacy import Adjacency, Guarantee, Ledger
     from .releases import recover, release
     from .results import Difference, GroupedRelease, ItemCount, ItemCounts, ItemEstimate, Other, Quantity, Release
-    from .tables import Bins, Database
+    from .tables import Bins, Csv, Database
 
 __all__ = [
     "Adaptive",
@@ -32,6 +32,7 @@ __all__ = [
     "Auto",
     "Bins",
     "CrowdgramError",
+    "Csv",
     "Database",
     "Difference",
     "Discover",
@@ -60,6 +61,7 @@ _HOMES = {
     "Auto": "mechanisms",
     "Bins": "tables",
     "CrowdgramError": "errors",
+    "Csv": "tables",
     "Database": "tables",
     "Difference": "results",
     "Discover": "mechanisms",

@@ -43,6 +43,10 @@ OPTIONS = {
     "count, columns": {"delta": 1e-6, "count": "n", "item": ["what", "g"], "domain": {"what": ITEMS, "g": GROUPS}},
     "count, filter": PUBLIC | {"count": "n", "where": "g = 'x'"},
     "count, pure": {"domain": ITEMS, "delta": 0.0, "count": "n"},
+    "computed users": PUBLIC | {"user": {"who": "lower(trim(who))"}, "count": "n", "where": "g <> 'z'"},
+    "computed users, found groups": {"delta": 1e-6, "user": {"made": "left(who, 2)"}, "by": "g"},
+    "bins": {"delta": 1e-6, "item": {"size": crowdgram.Bins("n", [0, 2, 4, 2**20])}, "other": "rest"},
+    "bins, columns": {"delta": 1e-6, "item": ["what", {"size": crowdgram.Bins("n", [1, 3.5])}], "count": "n"},
     "count, other": PUBLIC | {"count": "n", "other": "rest", "domain": ["a"]},
     "found": {"delta": 1e-6, "count": "n"},
     "found, replace, users": {"delta": 1e-6, "count": "n", "adjacency": "replace", "weight": "users"},
@@ -51,7 +55,7 @@ OPTIONS = {
 }
 LACKING = {
     "gaussian": {"count, pure"},
-    "paper": {"count, pure", *(name for name in OPTIONS if name.startswith("found"))},
+    "paper": {"count, pure", "bins, columns", *(name for name in OPTIONS if "found" in name)},
 }
 
 CROWD = [(f"u{number % 30}", ITEMS[number % 3], GROUPS[number % 2], 1 + number % 4) for number in range(120)]

@@ -21,6 +21,7 @@ from crowdgram.tables import (
     MAX_BITS,
     MAX_STRETCH,
     UNIT,
+    Bins,
     CappedRows,
     Centre,
     Concentration,
@@ -325,6 +326,48 @@ def test_counted_rows_of_joint_items_are_the_reference_integer_for_integer(table
 
 def cells_of(users):
     return {(user.name, place): n for user in users for place, n in user.counts.items()}
+
+
+def computed_users():
+    """(name, page, age, n), and the user of each name."""
+    names = {
+        " Ann": "ann",
+        "ANN ": "ann",
+        "b\u00d6b": "b\u00f6b",
+        "B\u00f6B": "b\u00f6b",
+        "": "",
+        None: None,
+        "Eve": "eve",
+    }
+    rows = [
+        (name, page, age, n) for name in names for page in "ab" for age, n in ((-1, 2), (17, 3), (18, 2**40), (64, 1))
+    ]
+    return rows, names
+
+
+def test_computed_users_with_bins_counts_and_a_filter_are_the_reference_integer_for_integer(table_of):
+    rows, names = computed_users()
+    bins = Bins("age", [0, 18, 65])
+    domain = list(product("ba", bins.names))
+    known = [
+        (names[name], None if age < 0 else (page, bins.names[age >= 18]), n)
+        for name, page, age, n in rows
+        if age != 64 or page == "a"
+    ]
+    expected = placed(users_of(known, counted=True), domain, counted=True)
+    made = open_rows(
+        table_of("who string, page string, age bigint, n bigint", rows),
+        user={"customer": "lower(trim(who))"},
+        item={"age": bins},
+        by="page",
+        count="n",
+        where="age <> 64 or page = 'a'",
+    )
+    with made.engine as engine:
+        counts = count_rows(made, read_joint_domain(domain, made.item_types, made.names))
+        found = engine.fetch(counts.cells, "testing").to_pydict()
+    assert dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True)) == cells_of(expected)
+    assert {user for user, _ in cells_of(expected)} == {"ann", "b\u00f6b", "", "eve"}
 
 
 WAYS = list(product(("n", None), (as_they_are, tally_rows)))

@@ -12,17 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdgram import Csv
+from crowdgram.errors import CrowdgramError, InvalidArgument, UnreadableSource
 from crowdgram.tables import delimited, open_rows, tally_rows
 from crowdgram.tables.delimited import read_header
 
 from ..thorough import examples
 
+DELIMITERS = [",", ";", "|", "^", "]", "\\", "-", "\x01"]
 FORGED = "\nvictim,evil\n"
 
 
-def line(*fields, end="\n"):
+def line(*fields, end="\n", delimiter=","):
     text = io.StringIO()
-    csv.writer(text, lineterminator=end).writerow(fields)
+    csv.writer(text, lineterminator=end, delimiter=delimiter).writerow(fields)
     return text.getvalue().encode()
 
 
@@ -111,23 +114,26 @@ written = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
     chunk=st.sampled_from([1, 7, 50, 600]),
     more=st.sampled_from([1, 50, 1000]),
     bom=st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    delimiter=st.sampled_from(DELIMITERS),
 )
-def test_a_user_changes_no_rows_but_their_own(tmp_path_factory, rows, end, chunk, more, bom):
-    honest, text = Counter(), bom + line("who", "what", end=end)
+def test_a_user_changes_no_rows_but_their_own(tmp_path_factory, rows, end, chunk, more, bom, delimiter):
+    honest, text = Counter(), bom + line("who", "what", end=end, delimiter=delimiter)
     for place, (item, attack) in enumerate(rows):
         honest[f"u{place}", item] += 1
-        text += b'u%d,"%b"' % (place, item.replace('"', '""').encode()) + end.encode()
-        if attack is not None:
-            text += line("attacker", attack, end=end) if isinstance(attack, str) else attack + end.encode()
+        text += b'u%d%b"%b"' % (place, delimiter.encode(), item.replace('"', '""').encode()) + end.encode()
+        if isinstance(attack, str):
+            text += line("attacker", attack, end=end, delimiter=delimiter)
+        elif attack is not None:
+            text += attack.replace(b",", delimiter.encode()) + end.encode()
     path = tmp_path_factory.mktemp("csv") / "t.csv"
     path.write_bytes(text)
     limit = max(300, chunk + more)
     with mock.patch.multiple(delimited, CHUNK=chunk, RECORD_LIMIT=limit):
-        found = read(path)
+        found = read(path, delimiter=delimiter)
     mine = {row: n for row, n in found.items() if row[0] is not None and row[0].startswith("attacker")}
     assert Counter({row: n for row, n in found.items() if row not in mine}) == honest
     with mock.patch.multiple(delimited, CHUNK=2**23, RECORD_LIMIT=limit):
-        assert read(path) == found  # and where a file is cut plays no part
+        assert read(path, delimiter=delimiter) == found  # and where a file is cut plays no part
 
 
 @pytest.mark.parametrize(
@@ -181,3 +187,73 @@ def test_a_byte_order_mark_is_text_wherever_a_block_begins(tmp_path, before):
         found = read(file)
     del found["3", "w"]
     assert found == Counter({("\ufeff1", "x"): 1, ("1", "y"): 1})
+
+
+# --- delimiters and encodings of one's own
+
+
+@pytest.mark.parametrize("delimiter", [*DELIMITERS, "\t", " ", "a"])
+def test_any_delimiter(tmp_path, delimiter):
+    path = tmp_path / "t.txt"
+    rows = [("u1", 'x"y'), ("u2", f"x{delimiter}y"), ("u3", "x\ny"), ("u3", ",")]
+    path.write_bytes(b"".join(line(*row, delimiter=delimiter) for row in [("who", "wh@t"), *rows]))
+    found = open_rows(Csv(path, delimiter=delimiter), user="who", item="wh@t")
+    with found.engine as engine:
+        table = engine.fetch(found.table, "testing")
+    assert Counter(zip(table["user"].to_pylist(), table["item"].to_pylist(), strict=True)) == Counter(rows)
+
+
+def test_a_field_that_is_no_text_in_the_encoding_is_missing(tmp_path):
+    """And nothing else: byte 0x81 is no character of cp1252, and one of latin-1."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'who,what\nJ\xfcrgen,caf\xe9\nb,\x81\nc,\x80\n\x81,y\n\x81,y,z\nd,"\xe9\n"\n')
+    assert users(Csv(path, encoding="cp1252")) == {"J\u00fcrgen": 1, "c": 1, "d": 1}
+    assert users(Csv(path, encoding="latin-1")) == {"J\u00fcrgen": 1, "b": 1, "c": 1, "\x81": 1, "d": 1}
+    assert users(Csv(path)) == {}
+    assert users(path) == {}
+
+
+@pytest.mark.parametrize("name", ["latin-1", "cp1252", "windows-1251", "ISO-8859-15", "koi8-r", "cp850", "us-ascii"])
+def test_every_byte_is_a_character_of_its_own(name):
+    """So that no delimiter, quote or line feed is a part of one."""
+    codec = Csv("t.csv", encoding=name).encoding
+    assert bytes(range(128)).decode(codec) == "".join(map(chr, range(128)))
+    assert len(bytes(range(256)).decode(codec, errors="replace")) == 256
+    for high in range(128, 256):
+        assert len(bytes([high, 0x22]).decode(codec, errors="replace")) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["utf-16", "utf-7", "shift_jis", "gbk", "big5", "cp037", "cp500", "hex", "rot13", "none", 7, ""]
+)
+def test_encodings_that_cannot_serve(name):
+    with pytest.raises(InvalidArgument, match=f"encoding={name!r}: needs to be 'utf-8'"):
+        Csv("t.csv", encoding=name)
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "\r", "\0", "\u00a7", 7])
+def test_delimiters_that_cannot_serve(delimiter):
+    with pytest.raises(InvalidArgument, match=r"delimiter=.*needs to be one ASCII character"):
+        Csv("t.csv", delimiter=delimiter)
+
+
+def test_files_that_are_no_csv(tmp_path):
+    for path in (7, [], [7], None):
+        with pytest.raises(InvalidArgument, match=r"path=.*needs a path"):
+            Csv(path)
+    with pytest.raises(UnreadableSource, match="is no CSV by its name"):
+        open_rows(Csv(tmp_path / "t.parquet", delimiter=";"), user="who", item="what")
+    with pytest.raises(CrowdgramError, match="no file matches it"):
+        open_rows(Csv(tmp_path / "t.csv", delimiter=";"), user="who", item="what")
+
+
+def test_tabs_by_name_and_several_files(tmp_path):
+    for name in ("a.tsv", "b.tsv"):
+        (tmp_path / name).write_bytes("who\twhat\n\u00fc\tx\n".encode("latin-1"))
+    (tmp_path / "c.tsv.gz").write_bytes(gzip.compress("who\twhat\n\u00fc\tx\n".encode("latin-1")))
+    (tmp_path / "d.csv").write_bytes((tmp_path / "a.tsv").read_bytes())
+    named = [tmp_path / name for name in ("[ab].tsv", "c.tsv.gz")]
+    assert users(Csv(named, encoding="latin-1")) == {"\u00fc": 3}
+    with pytest.raises(UnreadableSource, match="another kind"):
+        users(Csv([*named, tmp_path / "d.csv"], encoding="latin-1"))
+    assert users(Csv([*named, tmp_path / "d.csv"], delimiter="\t", encoding="latin-1")) == {"\u00fc": 4}

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from crowdgram import Database
+from crowdgram import Bins, Database
 from crowdgram.errors import PrivacyViolation
 from crowdgram.tables import open_rows, sql_text
 from crowdgram.tables.engines import DuckEngine
@@ -68,7 +68,16 @@ def lax(monkeypatch):
     monkeypatch.setitem(sql_text._RULES, exp.Max, lambda self, tree: self.column(tree.this).max())
 
 
-@pytest.mark.parametrize("hole", [{"where": "n = max(n)"}, {"item": {"top": "max(n) + 1"}}, {"by": {"top": "max(n)"}}])
+HOLES = [
+    {"where": "n = max(n)"},
+    {"item": {"top": "max(n) + 1"}},
+    {"by": {"top": "max(n)"}},
+    {"user": {"top": "max(n)"}},
+    {"item": {"top": Bins("max(n)", [0, 2])}},
+]
+
+
+@pytest.mark.parametrize("hole", HOLES)
 def test_a_rule_with_a_hole_is_caught(source, lax, hole):
     with pytest.raises(PrivacyViolation, match="please report it"):
         open_rows(source, **{"user": "u", "item": "s", **hole})

@@ -203,6 +203,12 @@ def release(
     query: Annotated[
         str | None, typer.Option(help="SELECT of columns and expressions of one row, FROM one table.")
     ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Character between the fields of a CSV file. [default: a comma; a tab in .tsv]")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of a CSV file, such as latin-1 or cp1252. [default: utf-8]")
+    ] = None,
     count: Annotated[
         str | None, typer.Option(help="Column of whole numbers: how many rows each row stands for.")
     ] = None,
@@ -278,7 +284,7 @@ def release(
         raise InvalidArgument(
             f"--label {label!r} is for the history of a ledger. Give --ledger too.", argument="--label"
         )
-    opened, path = _source(source, table, query)
+    opened, path = _source(source, table, query, delimiter, encoding)
     inputs = [
         path,
         groups,
@@ -497,9 +503,11 @@ def audit(
         raise typer.Exit(1)
 
 
-def _source(source: str, table: str | None, query: str | None) -> tuple[object, str | None]:
+def _source(
+    source: str, table: str | None, query: str | None, delimiter: str | None, encoding: str | None
+) -> tuple[object, str | None]:
     """The source as the library takes it, and its path, which must not be overwritten."""
-    from ..tables import Database, as_database, is_address
+    from ..tables import Csv, Database, as_database, is_address
 
     if table is not None or query is not None:
         if not is_address(source) and as_database(source) is None:  # refuses addresses of an unknown kind
@@ -514,6 +522,11 @@ def _source(source: str, table: str | None, query: str | None) -> tuple[object, 
         database: Database | None = Database(source, table, query)
     else:
         database = as_database(source)
+    if delimiter is not None or encoding is not None:
+        if database is not None:
+            option = "--delimiter" if encoding is None else "--encoding"
+            raise InvalidArgument(f"{option} is for CSV files, and TABLE is a database. Leave it out.", argument=option)
+        return Csv(source, "\t" if delimiter == "\\t" else delimiter, encoding or "utf-8"), source
     return (source, source) if database is None else (database, database.path)
 
 

@@ -7,11 +7,12 @@ found too, one more item is for the rows of no group that was found. Why that is
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidArgument
+from ..errors import AccuracyWarning, InvalidArgument
 from ..mechanisms import Discover
 from ..results import Item, Other
 
@@ -92,7 +93,35 @@ def missing_lists(domain: object, groups: object, *, grouped: bool) -> list[str]
 
 
 def read_lists(rows: Rows, domain: object, groups: object, *, grouped: bool) -> Lists:
-    """Read the public lists in the types of the item columns. No row is read."""
+    """Read the public lists in the types of the item columns, and warn of what they cannot hold. No row is read."""
+    lists = _read_lists(rows, domain, groups, grouped=grouped)
+    parts = [] if lists.groups is None else [("groups", 0, lists.groups.items)]
+    if lists.items is not None:
+        first, columns = int(grouped), len(lists.items.types)
+        each = zip(*lists.items.items, strict=True) if columns > 1 else [lists.items.items]
+        parts += [("domain", first + place, values) for place, values in enumerate(each)]
+    for argument, place, values in parts:
+        _warn_of_spelling(rows, argument, place, values)
+    return lists
+
+
+def _warn_of_spelling(rows: Rows, argument: str, place: int, values: Sequence[object]) -> None:
+    """Warn if a public list holds what no row can have, by the expression of its column alone."""
+    from ..tables.spelling import misspelt
+
+    found = misspelt(values, rows.spellings[place]) if rows.spellings else None
+    if found is not None:
+        text, function = found
+        gives = {"lower": "no capitals", "upper": "no small letters", "trim": "no spaces around a text"}[function]
+        warnings.warn(
+            f"{argument}: holds {text!r}, which no row can have, because {rows.names[place]!r} is computed with {function}, "
+            f"which gives {gives}. Write the list in the same way.",
+            AccuracyWarning,
+            stacklevel=6,  # the caller of `release`, behind `sanitize_errors`
+        )
+
+
+def _read_lists(rows: Rows, domain: object, groups: object, *, grouped: bool) -> Lists:
     from ..tables import read_domain, read_joint_domain
     from ..tables.roles import GROUPS
 

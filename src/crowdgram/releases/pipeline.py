@@ -93,8 +93,8 @@ def release(
 ) -> Release | GroupedRelease:
     """Release the distribution over items of a table of (user, item) rows, under user-level differential privacy.
 
-    table: a path or glob of CSV, Parquet or JSON files, or a list of these; a `Database`, or its address; or a pandas,
-        polars, pyarrow, DuckDB, Spark or Ibis table.
+    table: a path or glob of CSV, Parquet or JSON files, or a list of these; `Csv(path, delimiter=";",
+        encoding="latin-1")`; a `Database`, or its address; or a pandas, polars, pyarrow, DuckDB, Spark or Ibis table.
     user, item: its columns: integers, strings, dates, booleans or UUIDs. Rows with a null in either, and rows outside
         the domain, are dropped. Either may also map a name to an expression of one row, as in {"month":
         "date_trunc('month', day)"}; then the guarantee is for each value of the expression for `user`. `item` may map a

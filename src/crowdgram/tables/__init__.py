@@ -5,6 +5,7 @@ from __future__ import annotations
 from .bins import Bins
 from .counts import ROW_LIMIT, Counts, count_rows, known_counts, listed_rows, tally_rows
 from .databases import Database, as_database, is_address
+from .delimited import Csv
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
 from .kinds import Value
 from .rows import Rows, open_rows
@@ -56,6 +57,7 @@ __all__ = [
     "Centre",
     "Concentration",
     "Counts",
+    "Csv",
     "Database",
     "Distances",
     "Domain",

@@ -13,16 +13,22 @@ If the header line ends in a carriage return and a line feed, a carriage return 
 of the field. All other quotes and carriage returns are text. Each block is then written in the form that all readers
 understand alike (RFC 4180), most often as it stands, and parsed by Arrow.
 
+Delimiter, quote and line feed are single bytes, which an encoding may use for nothing else: UTF-8 does not, and neither
+do the encodings of one byte for each character that have ASCII as it is (`Csv`).
+
 Left out are records with another number of fields than the header has, and records above `RECORD_LIMIT` bytes. A field
-that is empty or not UTF-8 is null. All of this depends on the record alone. A quote that is never closed takes the rest
-of the file into its field.
+that is empty, or no text in the file's encoding, is null. All of this depends on the record alone. A quote that is
+never closed takes the rest of the file into its field.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -30,9 +36,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv
 
-from .arrow import as_text
+from ..errors import InvalidArgument
+from .arrow import UTF8, as_text
 
-__all__ = ["delimited", "read_header"]
+__all__ = ["Csv", "delimited", "read_header"]
 
 CHUNK = 2**23
 """Bytes that are read at once."""
@@ -43,30 +50,78 @@ RECORD_LIMIT = 2**24
 _BOM = b"\xef\xbb\xbf"
 
 
+_ONE_BYTE = re.compile("ascii|iso8859-[0-9]+|cp125[0-8]|cp437|cp85[0-8]|cp86[0-6]|koi8-[rtu]|mac-roman")
+"""Encodings, as Python calls them, in which every byte is a character and the first 128 are ASCII."""
+
+
+@dataclass(frozen=True)
+class Csv:
+    """Text files of fields with a delimiter or an encoding of their own.
+
+    path: a path or glob, or a list of these, whatever the names end in. delimiter: one ASCII character; by default a
+    comma, or a tab in files whose names end in .tsv. encoding: UTF-8, or one of one byte for each character, such as
+    "latin-1" or "cp1252". A field that is no text in it is missing.
+    """
+
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+    delimiter: str | None = None
+    encoding: str = UTF8
+
+    def __post_init__(self) -> None:
+        paths = self.path if isinstance(self.path, list | tuple) else [self.path]
+        if not paths or not all(isinstance(one, str | os.PathLike) for one in paths):
+            raise InvalidArgument(f"path={self.path!r}: needs a path or glob, or a list of these.", argument="path")
+        given = self.delimiter
+        usable = given is None or (isinstance(given, str) and len(given) == 1 and given.isascii())
+        if not usable or given in ('"', "\r", "\n", "\0"):
+            raise InvalidArgument(
+                f"delimiter={given!r}: needs to be one ASCII character, and no quote or line break. Try ';'.",
+                argument="delimiter",
+            )
+        object.__setattr__(self, "encoding", _codec(self.encoding))
+
+
+def _codec(encoding: object) -> str:
+    """What Python calls the encoding."""
+    try:
+        name = codecs.lookup(encoding).name if isinstance(encoding, str) else ""
+    except (LookupError, ValueError):
+        name = ""
+    if name != UTF8 and not _ONE_BYTE.fullmatch(name):
+        raise InvalidArgument(
+            f"encoding={encoding!r}: needs to be 'utf-8', or an encoding of one byte for each character, such as "
+            "'latin-1' or 'cp1252'. Convert the file to UTF-8 first.",
+            argument="encoding",
+        )
+    return name
+
+
 def delimited(
-    paths: Sequence[str], delimiter: str, header: Sequence[str], columns: Sequence[str]
+    paths: Sequence[str], delimiter: str, header: Sequence[str], columns: Sequence[str], encoding: str = UTF8
 ) -> pa.RecordBatchReader:
     """The `columns` of all records but the header lines, as strings. Files are opened when rows are asked for."""
     schema = pa.schema([(name, pa.string()) for name in columns])
-    batches = (_batches(path, delimiter.encode(), header, columns) for path in paths)
+    batches = (_batches(path, delimiter.encode(), header, columns, encoding) for path in paths)
     return pa.RecordBatchReader.from_batches(schema, chain.from_iterable(batches))
 
 
-def read_header(path: str, delimiter: str) -> list[str] | None:
+def read_header(path: str, delimiter: str, encoding: str = UTF8) -> list[str] | None:
     """The names in the header line; None if there is no such line."""
     with _open(path) as file:
         record, _ = _first(file, delimiter.encode())
     if record is None:
         return None
     fields = _grammar(delimiter.encode(), crlf=record.endswith(b"\r\n")).fields(record)
-    return [field.decode(errors="replace") for field in fields]
+    return [field.decode(encoding, errors="replace") for field in fields]
 
 
 def _open(path: str) -> Any:
     return gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb")
 
 
-def _batches(path: str, delimiter: bytes, header: Sequence[str], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(
+    path: str, delimiter: bytes, header: Sequence[str], columns: Sequence[str], encoding: str
+) -> Iterator[pa.RecordBatch]:
     names = [str(place) for place in range(len(header))]
     parse = csv.ParseOptions(
         delimiter=delimiter.decode(), newlines_in_values=True, invalid_row_handler=lambda _: "skip"
@@ -83,7 +138,7 @@ def _batches(path: str, delimiter: bytes, header: Sequence[str], columns: Sequen
             read = csv.ReadOptions(column_names=names, block_size=len(block) + 2, use_threads=False)
             table = csv.read_csv(pa.BufferReader(b"\n" + block), read, parse, convert)
             for batch in table.to_batches():
-                yield pa.record_batch([as_text(values) for values in batch.columns], names=list(columns))
+                yield pa.record_batch([as_text(values, encoding) for values in batch.columns], names=list(columns))
 
 
 def _blocks(file: Any, delimiter: bytes, width: int) -> Iterator[bytes]:
@@ -131,6 +186,7 @@ class _Grammar:
 
     def __init__(self, delimiter: bytes, *, crlf: bool) -> None:
         self._delimiter, self._crlf = delimiter, crlf
+        delimiter = re.escape(delimiter)
         opened, plain = rb'"(?:[^"]++|"")*+', rb"[^%b\n]*+" % delimiter
         field = rb'(?:%b"%b|(?!")%b)' % (opened, plain, plain)
         record = rb"%b(?:%b%b)*+\n" % (field, delimiter, field)

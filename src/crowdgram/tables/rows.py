@@ -26,6 +26,7 @@ from .kinds import check_column, key
 from .roles import WHERE, Role
 from .row_wise import check_row_wise
 from .sources import is_text, open_source
+from .spelling import Spelling, spelling_of
 from .sql_text import check_unicode
 
 if TYPE_CHECKING:
@@ -44,13 +45,15 @@ _RESERVED = ("probability", "count", "standard_error", "lower", "upper", "share"
 class Rows:
     """The private rows: an engine, and in it a table with the columns `user`, `keys` and perhaps `n`.
 
-    names, item_types: of the item columns, as the caller knows them.
+    names, item_types: of the item columns, as the caller knows them. spellings: for each, what its expression says of
+    its letters.
     """
 
     engine: Engine
     table: ir.Table
     names: tuple[str, ...] = ("item",)
     item_types: tuple[dt.DataType, ...] = ()
+    spellings: tuple[tuple[Spelling, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.item_types:
@@ -117,7 +120,8 @@ def open_rows(
         kept = table
         if where is not None:
             kept, selected = _kept(engine, table, where, selected)
-        rows = Rows(engine, kept.select(**selected), tuple(names), types)
+        spellings = tuple(spelling_of(column) for column in columns.values())
+        rows = Rows(engine, kept.select(**selected), tuple(names), types, spellings)
         check_row_wise(engine, rows.table, table, "opening the table")
         engine.check(rows.table, "opening the table")
         return rows

@@ -25,7 +25,7 @@ from ..errors import InvalidArgument, InvalidTable, MissingDependency, Unreadabl
 from .arrow import check_users, flat, holds_text, in_years, is_foreign
 from .columns import check_columns, listed
 from .databases import Database, as_database, asked_of, open_database, open_ibis, quoted, resolved_kind
-from .delimited import delimited, read_header
+from .delimited import Csv, delimited, read_header
 from .engines import ENGINES, DuckEngine, Engine, engine_for, fresh_name, shield
 from .roles import TABLE, Role
 
@@ -54,8 +54,9 @@ class Placed:
 def open_source(source: object, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
     """An engine and a table that has at least `columns`; None asks for all of them. No row is read.
 
-    `source`: a path or glob of CSV, Parquet or JSON files, or a list of these; a database; a pandas, polars, pyarrow,
-    DuckDB, Spark or Ibis table. `user`: the user column; empty if users are computed. The caller closes the engine.
+    `source`: a path or glob of CSV, Parquet or JSON files, or a list of these, or `Csv`; a database; a pandas, polars,
+    pyarrow, DuckDB, Spark or Ibis table. `user`: the user column; empty if users are computed. The caller closes the
+    engine.
     """
     if isinstance(source, Placed):
         check_columns(list(source.table.columns), columns)
@@ -65,9 +66,10 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
         if database.kind == "spark":
             return _open_spark_table(database, columns, user)
         return open_database(database, columns, user)
-    paths = _paths(source)
+    form = source if isinstance(source, Csv) else None
+    paths = _paths(source if form is None else form.path)
     if paths is not None:
-        return _open_files(paths, columns, user)
+        return _open_files(paths, columns, user, form=form)
     module, kind = type(source).__module__.split(".")[0], type(source).__name__
     if module == "ibis":
         if not isinstance(source, ibis.Table):
@@ -136,6 +138,8 @@ def is_text(source: object) -> bool:
 
     Text files have none, and a column of SQLite may be declared without one.
     """
+    if isinstance(source, Csv):
+        return True
     database = as_database(source)
     if database is not None:
         return resolved_kind(database) == "sqlite"
@@ -301,10 +305,12 @@ class _File:
 
 
 def _open_files(
-    given: Sequence[str], columns: Sequence[str] | None, user: str | None, role: Role = TABLE
+    given: Sequence[str], columns: Sequence[str] | None, user: str | None, role: Role = TABLE, form: Csv | None = None
 ) -> tuple[Engine, ir.Table]:
-    """One table of all files: paths and globs, of one kind. `user`: as in `open_source`; None for a public file."""
-    suffixes = [_suffix(path, role) for path in given]
+    """One table of all files: paths and globs, of one kind. `user`: as in `open_source`; None for a public file.
+    `form`: how to read text files, if not by their names alone.
+    """
+    suffixes = [_suffix(path, role) if form is None else _csv_suffix(path, form, role) for path in given]
     kinds = [next(kind for kind in (CSV_SUFFIXES, JSON_SUFFIXES, PARQUET_SUFFIXES) if one in kind) for one in suffixes]
     for path, kind, suffix in zip(given, kinds, suffixes, strict=True):
         if kind is not kinds[0] or (".tsv" in suffix) != (".tsv" in suffixes[0]):
@@ -318,7 +324,7 @@ def _open_files(
         raise UnreadableSource(f"{again.head} is listed more than once, so its rows would be. List it once.")
     engine = DuckEngine.embedded()
     try:
-        return engine, _scan(engine, files, suffixes[0], columns, user)
+        return engine, _scan(engine, files, suffixes[0], columns, user, form or Csv(given))
     except BaseException:
         engine.close()
         raise
@@ -335,6 +341,16 @@ def _suffix(path: str, role: Role) -> str:
     raise UnreadableSource(
         f"{role}={path!r}: is of an unknown kind, and needs a name that ends in one of {', '.join(SUFFIXES)}."
     )
+
+
+def _csv_suffix(path: str, form: Csv, role: Role) -> str:
+    """The suffix that says how a file is read that is said to be CSV, whatever its name."""
+    name = path.lower()
+    if name.endswith(JSON_SUFFIXES + PARQUET_SUFFIXES):
+        raise UnreadableSource(
+            f"{role}={path!r}: is no CSV by its name, so it has no delimiter and no encoding. Leave them out."
+        )
+    return ".tsv" if form.delimiter is None and name.removesuffix(".gz").endswith(".tsv") else ".csv"
 
 
 def _found(given: str, suffix: str, role: Role) -> list[_File]:
@@ -359,7 +375,7 @@ def _found(given: str, suffix: str, role: Role) -> list[_File]:
 
 
 def _scan(
-    engine: DuckEngine, files: list[_File], suffix: str, columns: Sequence[str] | None, user: str | None
+    engine: DuckEngine, files: list[_File], suffix: str, columns: Sequence[str] | None, user: str | None, form: Csv
 ) -> ir.Table:
     # DuckDB takes every path for a pattern, and a folder named `user=7` for a column that hides the file's own.
     paths, first = [file.path for file in files], files[0]
@@ -399,11 +415,12 @@ def _scan(
             options["ignore_errors"] = True
         as_text = dict.fromkeys(columns, "VARCHAR")
         return _readable(first, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **options))
-    delimiter = "\t" if ".tsv" in suffix else ","
-    header = _header(files, delimiter)
+    delimiter = form.delimiter or ("\t" if ".tsv" in suffix else ",")
+    header = _header(files, delimiter, form.encoding)
     check_columns(header, columns, text=first.name)
+    read = header if user is None else _all_or(columns, header)
     # Not by the engine's own reader: it starts in the middle of a file, and one user's text can mislead it there.
-    return engine.register(delimited(paths, delimiter, header, header if user is None else _all_or(columns, header)))
+    return engine.register(delimited(paths, delimiter, header, read, form.encoding))
 
 
 def _check_same_types(files: list[_File], columns: Sequence[str]) -> pa.Schema:
@@ -444,14 +461,14 @@ def _readable(file: _File, kind: str, read: Any) -> Any:
     raise UnreadableSource(f"{file.head} cannot be read as {kind}. Check that it is a whole {kind} file.")
 
 
-def _header(files: list[_File], delimiter: str) -> list[str]:
+def _header(files: list[_File], delimiter: str, encoding: str) -> list[str]:
     headers = []
     for file in files:
         found = None
         with contextlib.suppress(OSError, EOFError, zlib.error):
-            found = read_header(file.path, delimiter)
+            found = read_header(file.path, delimiter, encoding)
         if found is None:
-            raise UnreadableSource(f"{file.head} cannot be read as CSV. It needs UTF-8 text with a header line.")
+            raise UnreadableSource(f"{file.head} cannot be read as CSV. It needs text with a header line.")
         headers.append(found)
     header = headers[0]
     for file, other in zip(files, headers, strict=True):
