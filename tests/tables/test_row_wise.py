@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from crowdgram import Bins, Database
+from crowdgram import Database
 from crowdgram.errors import PrivacyViolation
 from crowdgram.tables import open_rows, sql_text
 from crowdgram.tables.engines import DuckEngine
@@ -73,7 +73,6 @@ HOLES = [
     {"item": {"top": "max(n) + 1"}},
     {"by": {"top": "max(n)"}},
     {"user": {"top": "max(n)"}},
-    {"item": {"top": Bins("max(n)", [0, 2])}},
 ]
 
 

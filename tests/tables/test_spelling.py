@@ -26,7 +26,10 @@ def said(table=TABLE, **asked):
 
 LOWER = "domain: holds 'Home', which no row can have, because 's' is computed with lower, which gives no capitals"
 UPPER = "domain: holds 'Home', which no row can have, because 's' is computed with upper, which gives no small letters"
-TRIM = "domain: holds 'Home ', which no row can have, because 's' is computed with trim, which gives no spaces around a text"
+TRIM = (
+    "domain: holds 'Home ', which no row can have, because 's' is computed with trim, "
+    "which gives no spaces around a text"
+)
 
 
 @pytest.mark.parametrize(
