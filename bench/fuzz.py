@@ -235,7 +235,11 @@ def csv_files(rng: random.Random, folder: Path) -> None:
     path = folder / name
     data += noise(rng)
     path.write_bytes(gzip.compress(data) if name.endswith(".gz") and rng.random() < 0.7 else data)
-    checked(release(path), ["x", "y"])
+    source: Any = path
+    if rng.random() < 0.2:
+        encoding = rng.choice(["utf-8", "latin-1", "cp1252", "ascii", *ODD, *HOSTILE])
+        source = crowdgram.Csv(path, rng.choice([sep, None, *",;|^\\ ", *ODD]), encoding)
+    checked(release(source), ["x", "y"])
 
 
 def quoted(rng: random.Random, text: str) -> str:
@@ -426,12 +430,17 @@ def wide(rng: random.Random) -> pa.Table:
 
 
 def expressions(rng: random.Random, _: Path) -> None:
-    """Filters and computed items, some of which do not fit or are no expressions at all."""
+    """Filters, computed items and users, and bins, some of which do not fit or are no expressions at all."""
     depth = rng.randrange(4)
     asked: dict[str, Any] = {"where": grown(rng, "truth", depth) if rng.random() < 0.9 else rng.choice(HOSTILE)}
     kind = rng.choice(["number", "text", "date", "truth"])
-    domain: list[Any] = ["x", "y"]
-    if rng.random() < 0.6:
+    domain: list[Any] | None = ["x", "y"]
+    if rng.random() < 0.3:
+        asked["user"] = {"made": grown(rng, rng.choice(["number", "text", "date", "truth"]), depth)}
+    if rng.random() < 0.2:
+        edges = rng.choice([[0, 1], [-1e308, -1, 0.5, 2**53, 1e308], range(200), *ODD])
+        asked["item"], domain = {"made": crowdgram.Bins(grown(rng, "number", depth), edges)}, None
+    elif rng.random() < 0.6:
         asked["item"] = {"made": grown(rng, kind, depth)}
         domain = {"number": [1, 2], "text": ["x", "y"], "date": ["2024-01-01"], "truth": [True, False]}[kind]
     table: Any = wide(rng)
