@@ -182,13 +182,21 @@ def test_all_that_must_meet_does():
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("mechanism", "name"),
-    product(["auto", "paper", "sample-one"], ["a user below the limit", "a user above the limit"])
+    ("option", "mechanism", "name"),
+    product(
+        ["count", "computed users", "bins"],
+        ["auto", "paper", "sample-one"],
+        ["a user below the limit", "a user above the limit"],
+    )
     if THOROUGH
-    else [("auto", "a user below the limit"), ("sample-one", "a user above the limit")],
+    else [
+        ("count", "auto", "a user below the limit"),
+        ("computed users", "sample-one", "a user above the limit"),
+        ("bins", "laplace", "a user above the limit"),
+    ],
 )
-def test_spark_releases_neighbours(mechanism, name, spark):
-    assert failure("count", lambda table: spark.createDataFrame(table.to_pandas()), mechanism, TABLES[name]) is None
+def test_spark_releases_neighbours(option, mechanism, name, spark):
+    assert failure(option, lambda table: spark.createDataFrame(table.to_pandas()), mechanism, TABLES[name]) is None
 
 
 @pytest.mark.parametrize("name", TABLES)

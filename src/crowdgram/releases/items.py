@@ -114,8 +114,8 @@ def _warn_of_spelling(rows: Rows, argument: str, place: int, values: Sequence[ob
         text, function = found
         gives = {"lower": "no capitals", "upper": "no small letters", "trim": "no spaces around a text"}[function]
         warnings.warn(
-            f"{argument}: holds {text!r}, which no row can have, because {rows.names[place]!r} is computed with {function}, "
-            f"which gives {gives}. Write the list in the same way.",
+            f"{argument}: holds {text!r}, which no row can have, because {rows.names[place]!r} is computed with "
+            f"{function}, which gives {gives}. Write the list in the same way.",
             AccuracyWarning,
             stacklevel=6,  # the caller of `release`, behind `sanitize_errors`
         )
