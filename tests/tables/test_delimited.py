@@ -207,8 +207,15 @@ def test_a_field_that_is_no_text_in_the_encoding_is_missing(tmp_path):
     """And nothing else: byte 0x81 is no character of cp1252, and one of latin-1."""
     path = tmp_path / "t.csv"
     path.write_bytes(b'who,what\nJ\xfcrgen,caf\xe9\nb,\x81\nc,\x80\n\x81,y\n\x81,y,z\nd,"\xe9\n"\n')
-    assert users(Csv(path, encoding="cp1252")) == {"J\u00fcrgen": 1, "c": 1, "d": 1}
+    for chunk in (1, 7, 2**23):
+        with mock.patch.object(delimited, "CHUNK", chunk):
+            assert users(Csv(path, encoding="cp1252")) == {"J\u00fcrgen": 1, "c": 1, "d": 1}
     assert users(Csv(path, encoding="latin-1")) == {"J\u00fcrgen": 1, "b": 1, "c": 1, "\x81": 1, "d": 1}
+    assert users(Csv(path, encoding="ascii")) == {}
+    path.write_bytes(b"who,what\n\xc3\xbe,x\na,x\n")  # two bytes that are no characters of iso-8859-3, and one of UTF-8
+    assert users(Csv(path, encoding="iso-8859-3")) == {"a": 1}
+    assert users(Csv(path)) == {"\u00fe": 1, "a": 1}
+    path.write_bytes(b"who,what\n\xe9,x\n")
     assert users(Csv(path)) == {}
     assert users(path) == {}
 

@@ -13,11 +13,11 @@ If the header line ends in a carriage return and a line feed, a carriage return 
 of the field. All other quotes and carriage returns are text. Each block is then written in the form that all readers
 understand alike (RFC 4180), most often as it stands, and parsed by Arrow.
 
-Delimiter, quote and line feed are single bytes, which an encoding may use for nothing else: UTF-8 does not, and neither
-do the encodings of one byte for each character that have ASCII as it is (`Csv`).
+The grammar is one of UTF-8. Files in an encoding of one byte for each character (`Csv`) are brought to UTF-8 byte by
+byte as they are read; a byte that is no character becomes one that UTF-8 has nowhere.
 
 Left out are records with another number of fields than the header has, and records above `RECORD_LIMIT` bytes. A field
-that is empty, or no text in the file's encoding, is null. All of this depends on the record alone. A quote that is
+that is empty or not UTF-8 is null. All of this depends on the record alone. A quote that is
 never closed takes the rest of the file into its field.
 """
 
@@ -28,6 +28,7 @@ import gzip
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -107,16 +108,34 @@ def delimited(
 
 def read_header(path: str, delimiter: str, encoding: str = UTF8) -> list[str] | None:
     """The names in the header line; None if there is no such line."""
-    with _open(path) as file:
+    with _open(path, encoding) as file:
         record, _ = _first(file, delimiter.encode())
     if record is None:
         return None
     fields = _grammar(delimiter.encode(), crlf=record.endswith(b"\r\n")).fields(record)
-    return [field.decode(encoding, errors="replace") for field in fields]
+    return [field.decode(errors="replace") for field in fields]
 
 
-def _open(path: str) -> Any:
-    return gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb")
+@contextmanager
+def _open(path: str, encoding: str) -> Iterator[Any]:
+    """The file, whose `read` gives UTF-8."""
+    with gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb") as file:
+        yield file if encoding == UTF8 else _Recoded(file, encoding)
+
+
+class _Recoded:
+    """A file of one byte for each character, in UTF-8."""
+
+    def __init__(self, file: Any, encoding: str) -> None:
+        self._file, self._encoding = file, encoding
+
+    def read(self, size: int) -> bytes:
+        text: str = self._file.read(size).decode(self._encoding, errors="surrogateescape")
+        return text.encode(errors=_NO_CHARACTER)
+
+
+_NO_CHARACTER = "crowdgram-no-character"
+codecs.register_error(_NO_CHARACTER, lambda error: (b"\xff" * (error.end - error.start), error.end))  # type: ignore[attr-defined]
 
 
 def _batches(
@@ -132,13 +151,13 @@ def _batches(
         null_values=[""],
         strings_can_be_null=True,
     )
-    with _open(path) as file:
+    with _open(path, encoding) as file:
         for block in _blocks(file, delimiter, len(header)):
             # An empty line first, which is passed over: a byte order mark is one at the beginning of a file alone.
             read = csv.ReadOptions(column_names=names, block_size=len(block) + 2, use_threads=False)
             table = csv.read_csv(pa.BufferReader(b"\n" + block), read, parse, convert)
             for batch in table.to_batches():
-                yield pa.record_batch([as_text(values, encoding) for values in batch.columns], names=list(columns))
+                yield pa.record_batch([as_text(values) for values in batch.columns], names=list(columns))
 
 
 def _blocks(file: Any, delimiter: bytes, width: int) -> Iterator[bytes]:
