@@ -102,10 +102,21 @@ def test_tables_with_next_to_nothing_give_valid_releases(case):
     assert_valid(made, ["x", "y", "z"], ways)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_domain_of_one_item(mechanism):
-    made = release(table_of(("a", "x"), ("b", "y")), domain=["x"], mechanism=mechanism)
-    assert made.probabilities.tolist() == [1.0]
+@pytest.mark.parametrize("more", [{}, {"by": "item", "groups": ["x"], "item": {"again": "item"}}])
+def test_a_domain_of_one_item_is_refused_before_it_is_charged(more, tmp_path):
+    ledger = crowdgram.Ledger.create(tmp_path / "l", 1.0, 0.0)
+    with pytest.raises(InvalidDomain, match=r"^domain: has one item.*other='other'") as caught:
+        release(table_of(("a", "x"), ("b", "y")), domain=["x"], mechanism="laplace", ledger=ledger, **more)
+    assert caught.value.argument == "domain"
+    assert ledger.history() == []
+
+
+def test_one_item_and_all_others_are_a_question():
+    table = table_of(("a", "x"), ("b", "y"))
+    assert len(release(table, domain=["x"], other="rest")) == 2
+    grouped = release(table, by="item", groups=["x", "y"], item={"again": "item"}, domain=["x"])
+    assert list(grouped.shares) == ["x", "y"]
+    assert len(release(table, by="item", groups=["x"], item={"again": "item"}, domain=["x"], other="rest").joint) == 2
 
 
 @pytest.mark.parametrize("mechanism", BASELINES)
@@ -294,3 +305,18 @@ def test_a_large_delta_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)
         crowdgram.release(table, delta=0.0009, **options)
+
+
+def test_a_large_epsilon_is_warned_of_before_anything_is_charged(tmp_path):
+    table = Crowd(users=20, rows=2, items=2, seed=1).table()
+    ledger = crowdgram.Ledger.create(tmp_path / "l", 50.0, 0.0)
+    options = {"user": "user", "item": "item", "domain": [0, 1], "mechanism": "laplace", "ledger": ledger}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        with pytest.raises(PrivacyWarning, match="epsilon=10.5 is large.* 3.6e\\+04 times.*epsilon=1"):
+            crowdgram.release(table, epsilon=10.5, **options)
+        assert ledger.history() == []
+        crowdgram.release(table, epsilon=10.0, **options)
+    with pytest.warns(PrivacyWarning) as caught:
+        crowdgram.release(table, epsilon=10.5, **options)
+    assert caught[0].filename == __file__

@@ -54,7 +54,7 @@ def run(folder: Path, console: Console) -> None:
     try:
         picture = folder / "release.png"
         drawn = io.BytesIO()
-        made.plot(truth=truth).figure.savefig(drawn, dpi=120)  # type: ignore[union-attr]
+        made.plot(truth=truth).savefig(drawn, dpi=120)
         write_whole(picture, drawn.getvalue())
         console.print(f"Picture: {picture}", markup=False, highlight=False, soft_wrap=True)
     except MissingDependency as error:

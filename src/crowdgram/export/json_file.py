@@ -41,9 +41,9 @@ _VALUE_TYPES: dict[str, type] = {
 }
 
 
-def save(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
+def save(release: Release | GroupedRelease, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write `release` to `path`."""
-    write_whole(path, to_text(release))
+    write_whole(path, to_text(release), overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, InvalidDomain
 from ..mechanisms import Discover
 from ..results import Item, Other
 
@@ -63,14 +63,26 @@ def read_lists(rows: Rows, domain: object, groups: object, *, grouped: bool) -> 
 
 
 def public_domain(rows: Rows, lists: Lists, *, other: bool) -> Domain:
-    """All combinations of public groups and items. `other`: with an item for rows that are not listed."""
+    """All combinations of public groups and items. `other`: with an item for rows that are not listed.
+
+    One item by itself is refused: its share is 1 for every table, so the budget would buy nothing. By groups there are
+    as many items as groups, and their shares are a question.
+    """
     from ..tables import combined
 
     assert lists.items is not None
     if lists.groups is None:
-        return replace(lists.items, other=other)
-    groups: tuple[Any, ...] = lists.groups.items if other else ()
-    return replace(combined([lists.groups, lists.items], rows.item_types), groups=groups)
+        domain = replace(lists.items, other=other)
+    else:
+        groups: tuple[Any, ...] = lists.groups.items if other else ()
+        domain = replace(combined([lists.groups, lists.items], rows.item_types), groups=groups)
+    if len(domain) == 1:
+        raise InvalidDomain(
+            "domain: has one item, whose share is 1 for every table, so the budget would buy nothing. List more items, "
+            "or name one for all other rows, such as other='other'.",
+            argument="domain",
+        )
+    return domain
 
 
 def sought_rows(rows: Rows, lists: Lists, *, other: bool) -> tuple[Rows, Rows]:
