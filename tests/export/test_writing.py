@@ -16,7 +16,6 @@ from crowdgram.results import GroupedRelease, Release
 
 from .test_json_file import made
 
-
 WRITERS = [Release.save, Release.to_csv, Release.to_parquet, Release.to_html]
 
 
@@ -32,7 +31,7 @@ def test_nothing_is_overwritten_unless_it_is_asked_for(write, tmp_path):
     release = GroupedRelease(release) if write.__qualname__.startswith("Grouped") else release
     path = tmp_path / "r"
     path.write_text("what was here")
-    with pytest.raises(UnwritableTarget, match="exists.*overwrite=True.*--force"):
+    with pytest.raises(UnwritableTarget, match=r"exists.*overwrite=True.*--force"):
         write(release, path)
     assert path.read_text() == "what was here"
     write(release, path, overwrite=True)

@@ -75,7 +75,9 @@ def test_a_notebook_shows_a_picture(release):
     figure = release.plot(2)
     assert isinstance(figure, matplotlib.figure.Figure)
     assert figure._repr_png_().startswith(b"\x89PNG")
-    code = "import sys, pickle; figure = pickle.loads(sys.stdin.buffer.read()).plot(2)._repr_png_(); print(*sys.modules)"
+    code = (
+        "import sys, pickle; figure = pickle.loads(sys.stdin.buffer.read()).plot(2)._repr_png_(); print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(release), capture_output=True, check=True)
     assert b"matplotlib.pyplot" not in done.stdout.split()
 

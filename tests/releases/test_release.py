@@ -313,7 +313,7 @@ def test_a_large_epsilon_is_warned_of_before_anything_is_charged(tmp_path):
     options = {"user": "user", "item": "item", "domain": [0, 1], "mechanism": "laplace", "ledger": ledger}
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)
-        with pytest.raises(PrivacyWarning, match="epsilon=10.5 is large.* 3.6e\\+04 times.*epsilon=1"):
+        with pytest.raises(PrivacyWarning, match=r"epsilon=10\.5 is large.* 3\.6e\+04 times.*epsilon=1"):
             crowdgram.release(table, epsilon=10.5, **options)
         assert ledger.history() == []
         crowdgram.release(table, epsilon=10.0, **options)
