@@ -102,8 +102,8 @@ def release(
     domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a
         table. For several item columns: a list of tuples, a file or table with these columns, or a mapping of each
         column to a domain of its own, for all combinations. It needs two items, or one and `other`. Or "discover", the
-        default: find the items that enough
-        users have, for part of the budget, which needs a delta; `Discover(share=0.6)` says for which part.
+        default: find the items that enough users have, for part of the budget, which needs a delta;
+        `Discover(share=0.6)` says for which part.
     count: a column of whole numbers that says how many rows a row stands for. A row whose count is missing, negative
         or zero is dropped.
     where: a filter before anything else, an expression of one row: SQL text, or an Ibis expression or function of the
