@@ -395,3 +395,20 @@ def test_what_is_unknown_is_null_in_json(folder):
     assert found["groups"][1]["entropy"]["value"] is None
     assert "'y'" in found["warning"]
     assert "'y'" in done.stderr
+
+
+def test_counts_as_json(folder):
+    one = replace(
+        made(np.array([0.5, 0.3, 0.2]), np.full(3, 1e-3), "abc", ("item",)),
+        total=Total(1000.0, row_bound=7),
+        users=Quantity(50.0, 40.0, 60.0, 0.95),
+    )
+    one.save("counted.json")
+    found = json.loads(run("show", "counted.json", "--json", "--measure", "counts").stdout)
+    assert found["measure"] == "counts"
+    assert found["users"] == {"value": 50.0, "lower": 40.0, "upper": 60.0}
+    assert found["top"][0]["count"] == one.counts().top(1)[0].count
+    assert "probability" not in found["top"][0]
+    refused = run("export", "counted.json", "--measure", "counts", "-o", "-")
+    assert refused.exit_code == 2
+    assert "JSON holds shares and the total" in words(refused.stderr)

@@ -102,21 +102,30 @@ def test_tables_with_next_to_nothing_give_valid_releases(case):
     assert_valid(made, ["x", "y", "z"], ways)
 
 
+@pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if registry.MECHANISMS[name].counts])
+def test_one_item_tells_how_often_it_is_there(mechanism):
+    rows = [(f"{user}", item) for user in range(2000) for item in ("x", "y")]
+    made = release(table_of(*rows), domain=["x"], mechanism=mechanism)
+    assert made.probabilities.tolist() == [1.0]
+    assert made.users.value == pytest.approx(2000, rel=0.2)  # its noise is below 20, so 1e-5 is far away
+
+
 @pytest.mark.parametrize("more", [{}, {"by": "item", "groups": ["x"], "item": {"again": "item"}}])
-def test_a_domain_of_one_item_is_refused_before_it_is_charged(more, tmp_path):
-    ledger = crowdgram.Ledger.create(tmp_path / "l", 1.0, 0.0)
-    with pytest.raises(InvalidDomain, match=r"^domain: has one item.*other='other'") as caught:
-        release(table_of(("a", "x"), ("b", "y")), domain=["x"], mechanism="laplace", ledger=ledger, **more)
+def test_one_item_that_tells_nothing_is_refused_before_it_is_charged(more, tmp_path):
+    ledger = crowdgram.Ledger.create(tmp_path / "l", 1.0, 1e-5)
+    table = table_of(("a", "x"), ("b", "y"))
+    with pytest.raises(InvalidDomain, match=r"^domain: has one item.*mechanism='paper'.*other='other'") as caught:
+        release(table, domain=["x"], mechanism="paper", ledger=ledger, **more)
     assert caught.value.argument == "domain"
     assert ledger.history() == []
 
 
-def test_one_item_and_all_others_are_a_question():
+def test_one_item_in_several_groups_or_beside_all_others_is_not_refused():
     table = table_of(("a", "x"), ("b", "y"))
-    assert len(release(table, domain=["x"], other="rest")) == 2
-    grouped = release(table, by="item", groups=["x", "y"], item={"again": "item"}, domain=["x"])
-    assert list(grouped.shares) == ["x", "y"]
-    assert len(release(table, by="item", groups=["x"], item={"again": "item"}, domain=["x"], other="rest").joint) == 2
+    by = {"by": "item", "item": {"again": "item"}, "domain": ["x"], "mechanism": "paper"}
+    assert list(release(table, **{**by, "groups": ["x", "y"]}).shares) == ["x", "y"]
+    assert len(release(table, **by, groups=["x"], other="rest").joint) == 2
+    assert len(release(table, domain=["x"], mechanism="paper", other="rest")) == 2
 
 
 @pytest.mark.parametrize("mechanism", BASELINES)

@@ -72,4 +72,6 @@ def _figures(one: ItemEstimate, measure: Measure = "shares") -> dict[str, float]
 
 def _quantity(one: Quantity | None) -> dict[str, float | None] | None:
     """What is unknown is null."""
-    return one and {"value": None if math.isnan(one.value) else one.value, "lower": one.lower, "upper": one.upper}
+    if one is None:
+        return None
+    return {"value": None if math.isnan(one.value) else one.value, "lower": one.lower, "upper": one.upper}

@@ -12,13 +12,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument, InvalidDomain
-from ..mechanisms import Discover
+from ..mechanisms import Discover, Mechanism
 from ..results import Item, Other
 
 if TYPE_CHECKING:
     from ..tables import Domain, Rows
 
-__all__ = ["Lists", "found_domain", "missing_lists", "named_items", "public_domain", "read_lists", "sought_rows"]
+__all__ = [
+    "Lists",
+    "check_tells",
+    "found_domain",
+    "missing_lists",
+    "named_items",
+    "public_domain",
+    "read_lists",
+    "sought_rows",
+]
 
 DISCOVER = "discover"
 """Short for `Discover()`."""
@@ -63,26 +72,24 @@ def read_lists(rows: Rows, domain: object, groups: object, *, grouped: bool) -> 
 
 
 def public_domain(rows: Rows, lists: Lists, *, other: bool) -> Domain:
-    """All combinations of public groups and items. `other`: with an item for rows that are not listed.
-
-    One item by itself is refused: its share is 1 for every table, so the budget would buy nothing. By groups there are
-    as many items as groups, and their shares are a question.
-    """
+    """All combinations of public groups and items. `other`: with an item for rows that are not listed."""
     from ..tables import combined
 
     assert lists.items is not None
     if lists.groups is None:
-        domain = replace(lists.items, other=other)
-    else:
-        groups: tuple[Any, ...] = lists.groups.items if other else ()
-        domain = replace(combined([lists.groups, lists.items], rows.item_types), groups=groups)
-    if len(domain) == 1:
+        return replace(lists.items, other=other)
+    groups: tuple[Any, ...] = lists.groups.items if other else ()
+    return replace(combined([lists.groups, lists.items], rows.item_types), groups=groups)
+
+
+def check_tells(domain: Domain, mechanism: Mechanism) -> None:
+    """Refuse a budget that would buy nothing: the share of a single item is 1 for every table, so only counts tell."""
+    if len(domain) == 1 and not mechanism.counts:
         raise InvalidDomain(
-            "domain: has one item, whose share is 1 for every table, so the budget would buy nothing. List more items, "
-            "or name one for all other rows, such as other='other'.",
+            f"domain: has one item, whose share is 1 for every table, and mechanism={mechanism.name!r} measures shares "
+            "only. List more items, name one for all other rows (other='other'), or use mechanism='auto' for counts.",
             argument="domain",
         )
-    return domain
 
 
 def sought_rows(rows: Rows, lists: Lists, *, other: bool) -> tuple[Rows, Rows]:

@@ -35,7 +35,7 @@ from ..results.release import OWN_SUM, Release
 from ..stages import Stage
 from .budgets import MIN_EPSILON, LedgerLike, charge_ledger, open_ledger, store_release
 from .exception_hygiene import sanitize_errors
-from .items import found_domain, named_items, public_domain, read_lists, sought_rows
+from .items import check_tells, found_domain, named_items, public_domain, read_lists, sought_rows
 from .query import Column, Columns, Query
 from .registry import as_mechanism
 
@@ -101,9 +101,8 @@ def release(
     epsilon, delta: the budget, all of it spent by this call.
     domain: the public list of items: a list, a file with one item a line, a (path, column) pair, or a column of a
         table. For several item columns: a list of tuples, a file or table with these columns, or a mapping of each
-        column to a domain of its own, for all combinations. It needs two items, or one and `other`. Or "discover", the
-        default: find the items that enough users have, for part of the budget, which needs a delta;
-        `Discover(share=0.6)` says for which part.
+        column to a domain of its own, for all combinations. Or "discover", the default: find the items that enough
+        users have, for part of the budget, which needs a delta; `Discover(share=0.6)` says for which part.
     count: a column of whole numbers that says how many rows a row stands for. A row whose count is missing, negative
         or zero is dropped.
     where: a filter before anything else, an expression of one row: SQL text, or an Ibis expression or function of the
@@ -183,6 +182,8 @@ def run(
         opening = spending.open()
         request = Request(query.weight, query.max_rows_per_user, report)
         items = public_domain(rows, lists, other=query.other is not None) if search is None else None
+        if items is not None:
+            check_tells(items, mechanism)
         number = 0
         if budget is not None:
             report(Stage.CHARGING)
