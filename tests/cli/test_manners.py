@@ -245,13 +245,18 @@ def test_what_is_no_table_on_standard_input_charges_nothing(folder):
     assert Ledger.open("l").history() == []
 
 
-def test_a_terminal_is_no_table(monkeypatch):
-    class Terminal:
-        def isatty(self):
-            return True
+class Terminal:
+    def isatty(self):
+        return True
 
-    monkeypatch.setattr(sys, "stdin", Terminal())
-    with pytest.raises(UnreadableSource, match="is a terminal"), streams.input_as_file(streams.FormatChoice.CSV):
+
+@pytest.mark.parametrize("source", [Terminal(), None], ids=["terminal", "closed"])
+def test_a_terminal_is_no_table(monkeypatch, source):
+    monkeypatch.setattr(sys, "stdin", source)
+    with (
+        pytest.raises(UnreadableSource, match="needs a table on standard input"),
+        streams.input_as_file(streams.FormatChoice.CSV),
+    ):
         pass
 
 

@@ -53,8 +53,8 @@ def input_as_file(kind: FormatChoice) -> Iterator[str]:
     """
     from ..tables.scratch import make_scratch
 
-    if sys.stdin.isatty():
-        raise UnreadableSource("TABLE '-': needs a table on standard input, which is a terminal. Pipe one into it.")
+    if sys.stdin is None or sys.stdin.isatty():  # None: closed
+        raise UnreadableSource("TABLE '-': needs a table on standard input, which has none. Pipe one into it.")
     folder, remove = make_scratch()
     try:
         path = os.path.join(folder, f"standard-input.{kind.value}")
