@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 demo: setup
-	$(BIN)/crowdgram demo --output demo-out
+	$(BIN)/crowdgram demo --output demo-out --force
 
 test: setup
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -54,7 +54,7 @@ bench: setup
 # TABLES=FOLDER adds real tables; only then is the picture drawn anew, as it shows them too.
 bench-accuracy: setup
 	$(BIN)/python bench/accuracy.py $(if $(TABLES),--tables $(TABLES) --plot docs/images/accuracy.png)
-	$(BIN)/crowdgram paper complexity --output docs/images/complexity.png
+	$(BIN)/crowdgram paper complexity --output docs/images/complexity.png --force
 
 # Needs TABLES=FOLDER: synthetic items are too alike to be a test.
 bench-discovery: setup

@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int:
 def run(folder: Path, kills: int, mutant: str | None = None, only: list[str] | None = None) -> Verdict:
     """Kill that many children, in turn at a stage, at an SQL statement, at a moment, and in a storm of charges."""
     crowd = Crowd(users=60, rows=5, items=6, seed=1, strings=True)
-    crowd.write(folder / "visits.csv", domain=folder / "items.txt")
+    crowd.write(folder / "visits.csv", domain=folder / "items.txt", overwrite=True)
     if mutant is not None:
         _break(mutant)
     stages, statements, seconds = _rehearse(folder)

@@ -45,7 +45,7 @@ MAKE = """
 import sys
 from crowdgram.synth import Crowd
 users, rows, items, seed = map(int, sys.argv[1:5])
-Crowd(users=users, rows=rows, items=items, seed=seed).write(sys.argv[5], domain=sys.argv[6])
+Crowd(users=users, rows=rows, items=items, seed=seed).write(sys.argv[5], domain=sys.argv[6], overwrite=True)
 """
 
 

@@ -24,7 +24,7 @@ from crowdgram.cli.app import app
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
-    r"^(?:<!-- not run: (?P<reason>\S.*) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$",
+    r"^(?:<!-- not run: (?P<reason>\S[^\n]*) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -173,6 +173,12 @@ def test_a_broken_document_is_noticed(text, tmp_path, monkeypatch):
 
 def test_a_block_can_be_skipped_with_a_reason():
     run_document("<!-- not run: it divides by nothing -->\n```python\n1 / 0\n```\n", "skipped.md")
+
+
+def test_of_two_skipped_blocks_what_is_between_is_run():
+    skipped = "<!-- not run: it divides by nothing -->\n```python\n1 / 0\n```\n"
+    with pytest.raises(NameError):
+        run_document(f"{skipped}\n```python\nnone\n```\n\n{skipped}", "between.md")
 
 
 def test_output_may_be_near():

@@ -226,7 +226,7 @@ def test_a_picture_can_be_drawn_of_every_name():
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
-        axes = made(HOSTILE, mechanism="$x^2$ $\\frac{").plot(n=len(HOSTILE))
+        (axes,) = made(HOSTILE, mechanism="$x^2$ $\\frac{").plot(n=len(HOSTILE)).axes
         axes.figure.savefig(io.BytesIO(), dpi=20)
     labels = [label.get_text() for label in axes.get_yticklabels()] + [axes.get_title()]
     for label in labels:

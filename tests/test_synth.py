@@ -214,6 +214,20 @@ def test_csv_is_plain(tmp_path: Path) -> None:
     assert (tmp_path / "one.csv").read_bytes() == b"user,item\nu000000,item-0000\n"
 
 
+@pytest.mark.parametrize("taken", ["crowd.csv", "truth.csv", "domain.txt"])
+def test_nothing_is_overwritten_unless_it_is_asked_for(tmp_path: Path, taken: str) -> None:
+    targets = {"truth": tmp_path / "truth.csv", "domain": tmp_path / "domain.txt"}
+    (tmp_path / taken).write_text("old")
+    with pytest.raises(UnwritableTarget, match=f"{taken}' exists.*overwrite=True"):
+        Crowd(users=1).write(tmp_path / "crowd.csv", **targets)
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [(taken, "old")]
+    Crowd(users=1).write(tmp_path / "crowd.csv", **targets, overwrite=True)
+    assert "old" not in (tmp_path / taken).read_text()
+    with pytest.raises(UnwritableTarget, match="exists"):
+        Visits(users=100).write(tmp_path / "crowd.csv")
+    assert Visits(users=100).write(tmp_path / "crowd.csv", overwrite=True) > 100
+
+
 def test_files_have_ordinary_permissions(tmp_path: Path) -> None:
     (tmp_path / "ordinary").touch()
     Crowd(users=1).write(tmp_path / "one.csv")
@@ -255,7 +269,7 @@ def test_a_failure_midway_leaves_the_old_files(
     monkeypatch.setattr(Crowd, "batches", broken)
     expected = UnwritableTarget if isinstance(failure, OSError) else KeyboardInterrupt
     with pytest.raises(expected) as caught:
-        Crowd(users=3).write(tmp_path / name, domain=tmp_path / "domain.txt")
+        Crowd(users=3).write(tmp_path / name, domain=tmp_path / "domain.txt", overwrite=True)
     if isinstance(failure, OSError):
         assert os.strerror(28) in str(caught.value)
     assert [entry.name for entry in tmp_path.iterdir()] == [name]

@@ -20,6 +20,7 @@ PACKAGE = "crowdgram"
 # From low to high. A module may import what is in lower layers and its own parts, never its siblings.
 LAYERS = (
     {"arrays", "errors", "escaping", "interrupts", "stages"},
+    {"files"},
     {"privacy"},
     {"tables"},
     {"mechanisms"},
@@ -36,7 +37,7 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 # Beside the layers: `theory` is plain mathematics that any layer above `errors` may use; `synth` makes public
 # tables from seeded randomness, which nothing that takes part in a release may reach.
-BESIDE = {"theory": {"arrays"}, "synth": {"arrays", "errors"}}
+BESIDE = {"theory": {"arrays"}, "synth": {"arrays", "errors", "files"}}
 THEORY_LIBRARIES = {"numpy", "scipy"} | sys.stdlib_module_names
 
 # Methods of a release may call these higher layers. Such a method is one call: the import, and one statement.

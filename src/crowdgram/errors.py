@@ -7,9 +7,9 @@ nor a field holds a row's content or a figure that depends on the private table.
     ├── InvalidArgument (ValueError)       a parameter is out of range or contradicts another
     │   └── UnknownItem (KeyError)         an item or a group is not in the release
     ├── InvalidTable (ValueError)          a column is missing or has a type that cannot serve
-    ├── InvalidDomain (ValueError)         a list of items or groups is empty, repeated or wrong
+    ├── InvalidDomain (ValueError)         a list of items or groups is empty, repeated or wrong, or tells nothing
     ├── UnreadableSource (OSError)         a file or object cannot be read as a table
-    ├── UnwritableTarget (OSError)         a file cannot be written
+    ├── UnwritableTarget (OSError)         a file cannot be written, or is there already
     ├── LedgerFailure (OSError)            a ledger cannot be read, written or trusted
     ├── BudgetExceeded (ValueError)        a release would spend more than its ledger has left: nothing is charged
     ├── MissingDependency (ImportError)    an optional library is not installed
@@ -80,7 +80,9 @@ class InvalidTable(CrowdgramError, ValueError):
 
 
 class InvalidDomain(CrowdgramError, ValueError):
-    """A list of items or groups is empty, repeated or of the wrong type. argument: `domain` or `groups`."""
+    """A list of items or groups is empty, repeated or of the wrong type, or has one item, whose share is 1, with a
+    mechanism that measures nothing else. argument: `domain` or `groups`.
+    """
 
     def __init__(self, message: str, *, argument: str) -> None:
         super().__init__(message)
@@ -92,7 +94,7 @@ class UnreadableSource(CrowdgramError, OSError):
 
 
 class UnwritableTarget(CrowdgramError, OSError):
-    """A file cannot be written."""
+    """A file cannot be written, or is there already."""
 
 
 class LedgerFailure(CrowdgramError, OSError):

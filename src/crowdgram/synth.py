@@ -28,6 +28,7 @@ import pyarrow.parquet
 
 from .arrays import Floats, Integers
 from .errors import InvalidArgument, UnwritableTarget
+from .files import exists_already, put_in_place
 
 __all__ = ["Crowd", "Visits"]
 
@@ -128,6 +129,8 @@ class Crowd:
         path: str | os.PathLike[str],
         truth: str | os.PathLike[str] | None = None,
         domain: str | os.PathLike[str] | None = None,
+        *,
+        overwrite: bool = False,
     ) -> int:
         """Write the table and return its number of rows.
 
@@ -138,13 +141,14 @@ class Crowd:
             path: The table, as Parquet or CSV by its suffix: columns `user` and `item`.
             truth: If given, a CSV file of `distribution()`: columns `item` and `probability`.
             domain: If given, a text file with one item a line.
+            overwrite: Whether files that are there are replaced; it is an error otherwise.
         """
         target = Path(path)
         if target.suffix.lower() not in (".parquet", ".csv"):
             raise InvalidArgument(f"path={str(target)!r}: needs a name that ends in .parquet or .csv.", argument="path")
         write_table = self._write_csv if target.suffix.lower() == ".csv" else self._write_parquet
         targets = [target, *(Path(extra) for extra in (truth, domain) if extra is not None)]
-        _check_targets(targets)
+        _check_targets(targets, overwrite=overwrite)
         try:
             with ExitStack() as stack:
                 drafts = [Path(stack.enter_context(_folder_beside(one)), one.name) for one in targets]
@@ -155,7 +159,9 @@ class Crowd:
                 if domain is not None:
                     self._write_domain(next(remaining))
                 for draft, one in zip(drafts, targets, strict=True):
-                    os.replace(draft, one)
+                    put_in_place(draft, one, overwrite=overwrite)
+        except UnwritableTarget:
+            raise
         except OSError as error:
             listed = ", ".join(f"'{one}'" for one in targets)
             reason = error.strerror or type(error).__name__
@@ -290,19 +296,24 @@ class Visits:
             }
         )
 
-    def write(self, path: str | os.PathLike[str]) -> int:
-        """Write the table, as Parquet or CSV by its suffix, whole or not at all, and return its number of rows."""
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> int:
+        """Write the table, as Parquet or CSV by its suffix, whole or not at all, and return its number of rows.
+
+        overwrite: whether a file that is there is replaced; it is an error otherwise.
+        """
         target = Path(path)
         if target.suffix.lower() not in (".parquet", ".csv"):
             raise InvalidArgument(f"path={str(target)!r}: needs a name that ends in .parquet or .csv.", argument="path")
-        _check_targets([target])
+        _check_targets([target], overwrite=overwrite)
         table = self.table()
         write = pa.csv.write_csv if target.suffix.lower() == ".csv" else pa.parquet.write_table
         try:
             with _folder_beside(target) as folder:
                 draft = Path(folder, target.name)
                 write(table, str(draft))
-                os.replace(draft, target)
+                put_in_place(draft, target, overwrite=overwrite)
+        except UnwritableTarget:
+            raise
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise UnwritableTarget(
@@ -367,7 +378,7 @@ def _check_real(name: str, value: object, *, below: float = math.inf) -> None:
         raise InvalidArgument(f"{name}={value!r}: needs to be {needed}.", argument=name)
 
 
-def _check_targets(targets: list[Path]) -> None:
+def _check_targets(targets: list[Path], *, overwrite: bool) -> None:
     if len({target.resolve() for target in targets}) < len(targets):
         raise InvalidArgument(
             f"path={str(targets[0])!r}: path, truth and domain need to be different files.", argument="path"
@@ -379,3 +390,5 @@ def _check_targets(targets: list[Path]) -> None:
             )
         if target.is_dir():
             raise UnwritableTarget(f"path={str(target)!r}: is a folder. Give the name of a file.")
+        if os.path.lexists(target) and not overwrite:
+            raise exists_already(target)

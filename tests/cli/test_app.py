@@ -634,7 +634,8 @@ def test_demo(folder):
     again = crowdgram.load("out/mine.json")
     assert (again.guarantee, again.weight, again.mechanism) == (made.guarantee, made.weight, made.mechanism)
     assert again != made
-    assert run("demo", "--output", "out").exit_code == 0  # as often as one likes
+    assert run("demo", "--output", "out").exit_code == 2
+    assert run("demo", "--output", "out", "--force").exit_code == 0  # as often as one likes
 
 
 def test_demo_refuses_a_file_for_a_folder(folder):

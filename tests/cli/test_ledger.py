@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -127,7 +128,7 @@ def test_labels_cannot_steer_a_terminal(folder):
 
 
 def test_an_output_that_is_lost_can_be_recovered(folder, monkeypatch):
-    def lost(*_):
+    def lost(*_, **__):
         raise UnwritableTarget("'r.json' cannot be written: no space. Nothing was written.")
 
     monkeypatch.setattr(crowdgram.Release, "save", lost)
@@ -139,8 +140,34 @@ def test_an_output_that_is_lost_can_be_recovered(folder, monkeypatch):
     assert run("ledger", "recover", "visits.ledger", "-o", "back.json").exit_code == 0
     made = crowdgram.load("back.json")
     with pytest.raises(UnwritableTarget) as caught:
-        ledgers.save_release(made, folder / "none" / "r.json", None)
+        ledgers.save_release(made, folder / "none" / "r.json", None, overwrite=False)
     assert "recover" not in str(caught.value)
+
+
+def test_without_a_ledger_a_release_whose_name_was_taken_meanwhile_is_kept(folder):
+    release()
+    made = crowdgram.load("r.json")
+    (folder / "r.json").write_text("another's")
+    with pytest.raises(
+        UnwritableTarget, match=r"'r\.json' exists.* The release is saved as 'r-[0-9a-f]{8}\.json'"
+    ) as caught:
+        ledgers.save_release(made, Path("r.json"), None, overwrite=False)
+    assert (folder / "r.json").read_text() == "another's"
+    assert crowdgram.load(str(caught.value).split("'")[-2]) == made
+
+
+def test_recover_overwrites_nothing_unless_told_and_prints(folder):
+    release()
+    (folder / "old.json").write_text("old")
+    refused = run("ledger", "recover", "visits.ledger", "-o", "old.json")
+    assert refused.exit_code == 2
+    assert "--force" in refused.stderr
+    assert (folder / "old.json").read_text() == "old"
+    assert run("ledger", "recover", "visits.ledger", "-o", "old.json", "--force", "-q").output == ""
+    assert (folder / "old.json").read_bytes() == (folder / "r.json").read_bytes()
+    printed = run("ledger", "recover", "visits.ledger", "-o", "-")
+    assert json.loads(printed.stdout) == json.loads((folder / "r.json").read_text())
+    assert not (folder / "-").exists()
 
 
 @pytest.mark.parametrize("command", ["show", "history"])

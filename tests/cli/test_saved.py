@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import html
+import json
 import re
 from dataclasses import replace
 
@@ -63,8 +64,8 @@ def test_what_is_unknown_is_called_so(folder):
     assert "unknown<small>0.000 to 2.000</small>" in text
     assert "nan" not in text
     one = made(values[6:], np.full(3, 1.0), "abc", ("page",))
-    one.save("one.json")
-    made(np.array([0.4, 0.3, 0.3]), np.full(3, 1e-3), "abc", ("page",)).save("two.json")
+    one.save("one.json", overwrite=True)
+    made(np.array([0.4, 0.3, 0.3]), np.full(3, 1e-3), "abc", ("page",)).save("two.json", overwrite=True)
     said = words(run("compare", "one.json", "two.json").stdout)
     assert "How far apart one.json and two.json are in l1 is unknown: the releases are mostly noise" in said
     assert "mostly noise: its predicted l1 error is 3.00, of at most 2." in words(run("show", "one.json").stderr)
@@ -238,11 +239,13 @@ def test_export_merged(folder):
     (folder / "map.csv").write_text("item,kind\na,vowel\nc,consonant\n")
     assert run("export", "one.json", "-o", "out.json", "--merge", "map.csv").exit_code == 0
     assert crowdgram.load("out.json").items == ("vowel", "b", "consonant")
-    assert run("export", "one.json", "-o", "out.json", "--merge", "map.csv", "--other", "rest").exit_code == 0
+    assert (
+        run("export", "one.json", "-o", "out.json", "--merge", "map.csv", "--other", "rest", "--force").exit_code == 0
+    )
     assert crowdgram.load("out.json").items == ("vowel", "consonant", Other("rest"))
     made(np.array([0.5, 0.3, 0.2]), np.full(3, 1e-3), [1, 2, 3], ("item",)).save("numbers.json")
     (folder / "map.csv").write_text("item,to\n1,odd\n3,odd\n")
-    assert run("export", "numbers.json", "-o", "out.json", "--merge", "map.csv").exit_code == 0
+    assert run("export", "numbers.json", "-o", "out.json", "--merge", "map.csv", "--force").exit_code == 0
     assert crowdgram.load("out.json").items == ("odd", "2")
 
 
@@ -304,13 +307,13 @@ def test_sample(tmp_path, monkeypatch):
 
 def test_report(folder):
     for name, said in (("one.json", "Share of all rows by item"), ("groups.json", "by page for each country")):
-        result = run("report", name, "-o", "page.html")
+        result = run("report", name, "-o", "page.html", "--force")
         assert result.exit_code == 0, result.output
         assert words(result.stdout) == "Wrote page.html."
         text = (folder / "page.html").read_text(encoding="utf-8")
         assert said in text
         assert "\x1b" not in text
-    assert run("report", "groups.json", "-o", "page.html", "--title", "By country").exit_code == 0
+    assert run("report", "groups.json", "-o", "page.html", "--title", "By country", "--force").exit_code == 0
     assert "<title>By country</title>" in (folder / "page.html").read_text(encoding="utf-8")
 
 
@@ -330,3 +333,82 @@ def test_reports_that_are_refused(folder, arguments, said):
     assert result.exit_code == 2
     assert said in words(result.stderr)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.parquet", "new.json", "new.html"])
+def test_nothing_is_overwritten_unless_told(folder, name):
+    command = ["report" if name == "new.html" else "export", "one.json", "-o", name]
+    (folder / name).write_text("what was here")
+    refused = run(*command)
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith(f"error: '{name}' exists")
+    assert "--force" in refused.stderr
+    assert (folder / name).read_text() == "what was here"
+    assert run(*command, "--force").output == f"Wrote {name}.\n"
+    assert b"what was here" not in (folder / name).read_bytes()
+    assert run(*command, "--force", "--quiet").output == ""
+
+
+def test_export_prints_json(folder):
+    printed = run("export", "groups.json", "-o", "-")
+    assert printed.exit_code == 0
+    assert printed.stdout.isascii()  # the escape in a name of it steers no terminal
+    assert "\x1b" not in printed.stdout
+    assert json.loads(printed.stdout) == json.loads((folder / "groups.json").read_text())
+    assert not (folder / "-").exists()
+    assert run("report", "one.json", "-o", "-").exit_code == 2
+
+
+def test_show_as_json(folder):
+    found = json.loads(run("show", "one.json", "--json", "--top", "2", "--entropy").stdout)
+    one = crowdgram.load("one.json")
+    assert found["predicted_l1_error"] == one.predicted_l1_error
+    assert found["guarantee"] == one.guarantee.to_dict()
+    assert found["items"] == 3
+    assert [each["item"] for each in found["top"]] == ["a", "b"]
+    assert found["top"][0]["upper"] == one.estimate("a").upper
+    assert found["entropy"]["value"] == pytest.approx(one.entropy().value)
+    assert found["warning"] is None
+    assert "entropy" not in json.loads(run("show", "one.json", "--json").stdout)
+
+
+def test_show_groups_as_json(folder):
+    printed = run("show", "groups.json", "--json", "--top", "1").stdout
+    assert "\x1b" not in printed
+    found, grouped = json.loads(printed), crowdgram.load("groups.json")
+    assert found["by"] == "country"
+    assert [each["group"] for each in found["groups"]] == list(grouped)
+    for each in found["groups"]:
+        own = grouped[each["group"]]
+        assert each["share"]["probability"] == grouped.shares.probability(each["group"])
+        assert each["predicted_l1_error"] == own.predicted_l1_error
+        assert [one["item"] for one in each["top"]] == [own.top(1)[0].item]
+
+
+def test_what_is_unknown_is_null_in_json(folder):
+    lost = GroupedRelease(
+        made(np.array([0.9, 0.1, 1e-4, 0.0]), np.full(4, 2e-3), [(g, p) for g in "xy" for p in "ab"], ("g", "p"))
+    )
+    lost.save("lost.json")
+    done = run("show", "lost.json", "--json", "--entropy")
+    found = json.loads(done.stdout)
+    assert found["groups"][1]["entropy"]["value"] is None
+    assert "'y'" in found["warning"]
+    assert "'y'" in done.stderr
+
+
+def test_counts_as_json(folder):
+    one = replace(
+        made(np.array([0.5, 0.3, 0.2]), np.full(3, 1e-3), "abc", ("item",)),
+        total=Total(1000.0, row_bound=7),
+        users=Quantity(50.0, 40.0, 60.0, 0.95),
+    )
+    one.save("counted.json")
+    found = json.loads(run("show", "counted.json", "--json", "--measure", "counts").stdout)
+    assert found["measure"] == "counts"
+    assert found["users"] == {"value": 50.0, "lower": 40.0, "upper": 60.0}
+    assert found["top"][0]["count"] == one.counts().top(1)[0].count
+    assert "probability" not in found["top"][0]
+    refused = run("export", "counted.json", "--measure", "counts", "-o", "-")
+    assert refused.exit_code == 2
+    assert "JSON holds shares and the total" in words(refused.stderr)

@@ -219,9 +219,9 @@ def test_no_file_and_a_folder(tmp_path):
     refused(tmp_path, "directory")
 
 
-def test_saving_again_replaces(tmp_path):
+def test_saving_again_replaces_if_asked(tmp_path):
     made().save(tmp_path / "r.json")
-    made(["x"]).save(tmp_path / "r.json")
+    made(["x"]).save(tmp_path / "r.json", overwrite=True)
     assert load(tmp_path / "r.json").items == ("x",)
 
 

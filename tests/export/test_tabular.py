@@ -62,8 +62,8 @@ def test_frames_of_groups():
 def test_exports(tmp_path):
     release = exact([0.5, 0.3, 0.2], [uuid.UUID(int=1), uuid.UUID(int=2), Other("other")])
     for one in (release, grouped()):
-        one.to_csv(tmp_path / "r.csv")
-        one.to_parquet(tmp_path / "r.parquet")
+        one.to_csv(tmp_path / "r.csv", overwrite=True)
+        one.to_parquet(tmp_path / "r.parquet", overwrite=True)
         table = pyarrow.parquet.read_table(tmp_path / "r.parquet")
         assert table.equals(one.to_arrow().replace_schema_metadata(None))
         assert len(pd.read_csv(tmp_path / "r.csv")) == table.num_rows

@@ -1,23 +1,76 @@
-"""Files are written whole or not at all."""
+"""Files are written whole or not at all, and over no other file unless that is asked for."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+import threading
+from dataclasses import replace
 
 import pytest
 
 from crowdgram.errors import UnwritableTarget
 from crowdgram.export import write_whole
-from crowdgram.results import Release
+from crowdgram.results import GroupedRelease, Release
 
 from .test_json_file import made
 
+WRITERS = [Release.save, Release.to_csv, Release.to_parquet, Release.to_html]
 
-@pytest.mark.parametrize("write", [Release.save, Release.to_csv, Release.to_parquet, Release.to_html])
+
+@pytest.mark.parametrize("write", WRITERS)
 def test_an_empty_path(write):
     with pytest.raises(UnwritableTarget, match="needs to be the name of a file"):
         write(made(), "")
+
+
+@pytest.mark.parametrize("write", [*WRITERS, *(getattr(GroupedRelease, one.__name__) for one in WRITERS)])
+def test_nothing_is_overwritten_unless_it_is_asked_for(write, tmp_path):
+    release = replace(made([("a", "x"), ("a", "y"), ("b", "x")]), item_columns=("group", "item"))
+    release = GroupedRelease(release) if write.__qualname__.startswith("Grouped") else release
+    path = tmp_path / "r"
+    path.write_text("what was here")
+    with pytest.raises(UnwritableTarget, match=r"exists.*overwrite=True.*--force"):
+        write(release, path)
+    assert path.read_text() == "what was here"
+    write(release, path, overwrite=True)
+    assert b"what was here" not in path.read_bytes()
+    assert [one.name for one in tmp_path.iterdir()] == ["r"]
+
+
+def test_a_link_that_leads_nowhere_is_not_overwritten(tmp_path):
+    (tmp_path / "r").symlink_to(tmp_path / "none")
+    with pytest.raises(UnwritableTarget, match="exists"):
+        write_whole(tmp_path / "r", "new")
+    assert (tmp_path / "r").is_symlink()
+    assert not (tmp_path / "none").exists()
+
+
+def no_links(*arguments):
+    raise PermissionError(1, "Operation not permitted")
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_of_many_who_write_at_once_one_does(tmp_path, monkeypatch, links):
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    start, written = threading.Barrier(8), []
+
+    def write(number):
+        start.wait()
+        with contextlib.suppress(UnwritableTarget):
+            write_whole(tmp_path / "x", f"{number}" * 10_000)
+            written.append(number)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(written) == 1
+    assert (tmp_path / "x").read_text() == f"{written[0]}" * 10_000
+    assert [one.name for one in tmp_path.iterdir()] == ["x"]
 
 
 @pytest.mark.parametrize("broken", ["replace", "fsync"])
@@ -32,7 +85,7 @@ def test_whole_or_not_at_all(tmp_path, monkeypatch, broken, before):
 
     monkeypatch.setattr(os, broken, full)
     with pytest.raises(UnwritableTarget, match=r"r\.json.*No space left"):
-        made().save(path)
+        made().save(path, overwrite=True)
     assert [one.name for one in tmp_path.iterdir()] == (["r.json"] if before else [])
     assert not before or path.read_text() == before
 

@@ -82,7 +82,7 @@ def test_tables_with_next_to_nothing(rows, constants):
 @pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
 @pytest.mark.parametrize("constants", ["paper", "tight"])
 @pytest.mark.parametrize(
-    "more", [{"epsilon": 1e-3}, {"epsilon": 100.0}, {"delta": 0.09}, {"delta": 1e-12}, {"items": 1}]
+    "more", [{"epsilon": 1e-3}, {"epsilon": 100.0}, {"delta": 0.09}, {"delta": 1e-12}, {"items": 2}]
 )
 def test_the_ends_of_what_is_allowed(constants, more):
     crowd = Crowd(users=30, rows=4, items=more.get("items", 5), seed=3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
 import sys
 import warnings
 
@@ -22,7 +24,7 @@ def labels(ax):
 
 
 def test_bars_are_the_top_items():
-    ax = made().plot(2)
+    (ax,) = made().plot(2).axes
     assert labels(ax) == ["c", "a"]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([3 / 6, 2 / 6])
     assert ax.yaxis_inverted()  # the most probable on top
@@ -33,29 +35,29 @@ def test_bars_are_the_top_items():
 def test_awkward_names_are_drawn(item, tmp_path):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # a font need not have every script
-        made([item, "plain"]).plot().figure.savefig(tmp_path / "p.png", dpi=40)
+        made([item, "plain"]).plot().savefig(tmp_path / "p.png", dpi=40)
     assert (tmp_path / "p.png").stat().st_size > 1000
 
 
 def test_labels_are_short_and_on_one_line():
-    shown = labels(made(["x" * 500, "a\nb"]).plot())
+    shown = labels(made(["x" * 500, "a\nb"]).plot().axes[0])
     assert max(map(len, shown)) <= 40
     assert not any("\n" in label for label in shown)
 
 
 def test_truth_adds_points_where_it_is_given():
-    ax = made().plot(truth={"c": 0.4, "a": 0.3})
+    (ax,) = made().plot(truth={"c": 0.4, "a": 0.3}).axes
     points = ax.lines[-1]
     assert list(points.get_xdata()) == [0.4, 0.3, 0.0]
     heights = [segment[0][1] for segment in ax.containers[1].lines[2][0].get_segments()]
     assert all(height < mark - 0.3 for height, mark in zip(heights, points.get_ydata(), strict=True))  # both show
     assert any("truth" in text.get_text() for text in ax.get_legend().get_texts())
-    assert not any("truth" in text.get_text() for text in made().plot().get_legend().get_texts())
+    assert not any("truth" in text.get_text() for text in made().plot().axes[0].get_legend().get_texts())
 
 
 def test_the_title_says_what_is_asked_and_promised():
-    assert made().plot().get_title() == "Share of all rows by item (laplace, epsilon=1, add-remove)"
-    by_users = made(weight="users", delta=1e-6).plot().get_title()
+    assert made().plot().axes[0].get_title() == "Share of all rows by item (laplace, epsilon=1, add-remove)"
+    by_users = made(weight="users", delta=1e-6).plot().axes[0].get_title()
     assert by_users == "Average user's share by item (laplace, epsilon=1, delta=1e-06, add-remove)"
 
 
@@ -63,12 +65,27 @@ def test_it_draws_on_axes_that_are_given():
     from matplotlib.figure import Figure
 
     ax = Figure().subplots()
-    assert made().plot(ax=ax) is ax
+    assert made().plot(2, ax=ax) is None  # whoever has the axes has the figure: a notebook would show it twice
+    assert labels(ax) == ["c", "a"]
+
+
+@pytest.mark.parametrize("release", [made(), grouped()], ids=["release", "groups"])
+def test_a_notebook_shows_a_picture(release):
+    """Without pyplot: only matplotlib's figures need it to be shown."""
+    figure = release.plot(2)
+    assert isinstance(figure, matplotlib.figure.Figure)
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    code = (
+        "import sys, pickle; figure = pickle.loads(sys.stdin.buffer.read()).plot(2)._repr_png_(); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(release), capture_output=True, check=True)
+    assert b"matplotlib.pyplot" not in done.stdout.split()
 
 
 def test_without_matplotlib(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "crowdgram.present.picture", raising=False)
     with pytest.raises(MissingDependency, match=r"crowdgram\[plot\]"):
         made().plot()
 

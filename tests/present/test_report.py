@@ -199,7 +199,7 @@ def test_titles():
 
 def test_pages_are_written_whole_or_not_at_all(tmp_path):
     for release in (grouped(), grouped().joint):
-        release.to_html(tmp_path / "r.html", title="x")
+        release.to_html(tmp_path / "r.html", title="x", overwrite=True)
         assert (tmp_path / "r.html").read_text(encoding="utf-8") == page(release, "x")
     with pytest.raises(UnwritableTarget):
         grouped().to_html(tmp_path / "none" / "r.html")

@@ -173,7 +173,7 @@ def test_frames_of_integers_stay_integers():
 def test_it_round_trips_through_a_file(one, tmp_path):
     called = release(table(words=("other", "b", "c")))
     for made in (one, called):
-        made.save(tmp_path / "r.json")
+        made.save(tmp_path / "r.json", overwrite=True)
         again = crowdgram.load(tmp_path / "r.json")
         assert again == made
         assert again.items == made.items

@@ -76,9 +76,9 @@ def test_every_mechanism_weight_and_adjacency(ways):
     mechanism, weight, adjacency = ways
     made = of(mechanism=mechanism, weight=weight, adjacency=adjacency)
     assert_valid(made, SMALL.item_names(), ways)
-    # The cap is bought, in several looks as the crowd is small, where it matters and was not given.
+    # The bound is bought if it matters and was not given.
     bought = [event for event in made.events if event.purpose.startswith("users by rows")]
-    assert (len(bought) >= 2) == (weight == "rows")
+    assert bool(bought) == (weight == "rows")
     if mechanism in BASELINES:
         assert len(made.events) == len(bought) + (1 if weight == "users" else 2)  # the number of users, the counts
         assert ("max_rows_per_user" in made.parameters) == (weight == "rows")
@@ -102,10 +102,30 @@ def test_tables_with_next_to_nothing_give_valid_releases(case):
     assert_valid(made, ["x", "y", "z"], ways)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_domain_of_one_item(mechanism):
-    made = release(table_of(("a", "x"), ("b", "y")), domain=["x"], mechanism=mechanism)
+@pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if registry.MECHANISMS[name].counts])
+def test_one_item_tells_how_often_it_is_there(mechanism):
+    rows = [(f"{user}", item) for user in range(2000) for item in ("x", "y")]
+    made = release(table_of(*rows), domain=["x"], mechanism=mechanism)
     assert made.probabilities.tolist() == [1.0]
+    assert made.users.value == pytest.approx(2000, rel=0.2)  # its noise is below 20, so 1e-5 is far away
+
+
+@pytest.mark.parametrize("more", [{}, {"by": "item", "groups": ["x"], "item": {"again": "item"}}])
+def test_one_item_that_tells_nothing_is_refused_before_it_is_charged(more, tmp_path):
+    ledger = crowdgram.Ledger.create(tmp_path / "l", 1.0, 1e-5)
+    table = table_of(("a", "x"), ("b", "y"))
+    with pytest.raises(InvalidDomain, match=r"^domain: has one item.*mechanism='paper'.*other='other'") as caught:
+        release(table, domain=["x"], mechanism="paper", ledger=ledger, **more)
+    assert caught.value.argument == "domain"
+    assert ledger.history() == []
+
+
+def test_one_item_in_several_groups_or_beside_all_others_is_not_refused():
+    table = table_of(("a", "x"), ("b", "y"))
+    by = {"by": "item", "item": {"again": "item"}, "domain": ["x"], "mechanism": "paper"}
+    assert list(release(table, **{**by, "groups": ["x", "y"]}).shares) == ["x", "y"]
+    assert len(release(table, **by, groups=["x"], other="rest").joint) == 2
+    assert len(release(table, domain=["x"], mechanism="paper", other="rest")) == 2
 
 
 @pytest.mark.parametrize("mechanism", BASELINES)
@@ -294,3 +314,18 @@ def test_a_large_delta_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)
         crowdgram.release(table, delta=0.0009, **options)
+
+
+def test_a_large_epsilon_is_warned_of_before_anything_is_charged(tmp_path):
+    table = Crowd(users=20, rows=2, items=2, seed=1).table()
+    ledger = crowdgram.Ledger.create(tmp_path / "l", 50.0, 0.0)
+    options = {"user": "user", "item": "item", "domain": [0, 1], "mechanism": "laplace", "ledger": ledger}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        with pytest.raises(PrivacyWarning, match=r"epsilon=10\.5 is large.* 3\.6e\+04 times.*epsilon=1"):
+            crowdgram.release(table, epsilon=10.5, **options)
+        assert ledger.history() == []
+        crowdgram.release(table, epsilon=10.0, **options)
+    with pytest.warns(PrivacyWarning) as caught:
+        crowdgram.release(table, epsilon=10.5, **options)
+    assert caught[0].filename == __file__

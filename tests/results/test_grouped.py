@@ -119,3 +119,17 @@ def test_groups_of_joint_items():
 def test_groups_that_cannot_serve(more, error, words, no_rows_read):
     with pytest.raises(error, match=words):
         grouped(**more)
+
+
+def test_what_is_true_of_all_groups_is_there():
+    for name in ("mechanism", "weight", "parameters", "predicted_l1_error", "guarantee", "events"):
+        assert getattr(one(), name) == getattr(one().joint, name)
+
+
+def test_the_top_of_each_group():
+    found = one().top(2)
+    assert list(found) == list(one())
+    assert found["DE"] == one()["DE"].top(2)
+    assert [each.item for each in found["FR"]] == ["b", "a"]
+    with pytest.raises(InvalidArgument, match="n=-1"):
+        one().top(-1)

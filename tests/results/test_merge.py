@@ -73,7 +73,7 @@ def test_merging_joint_items(tmp_path):
     north = joint.merged(lambda item: (item[0], "ab") if item[1] in "ab" else None, other="other")
     assert north.items[-1] == (Other("other"), Other("other"))
     for one in (pairs, north):
-        one.save(tmp_path / "r.json")
+        one.save(tmp_path / "r.json", overwrite=True)
         assert crowdgram.load(tmp_path / "r.json") == one
 
 

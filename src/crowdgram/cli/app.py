@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
@@ -31,9 +32,10 @@ from ..privacy import Adjacency
 from ..stages import Stage
 from . import ledgers
 from .columns import Column, names_of, read_bins, read_column, read_user
-from .command import MECHANISM, StrictCommand
+from .command import MECHANISM, ForceOption, QuietOption, StrictCommand, mechanisms
 from .paper import PAPER_COMMANDS
 from .saved import MEASURE, SAVED_COMMANDS, MeasureChoice
+from .streams import FormatChoice, input_as_file, is_standard, print_json
 
 if TYPE_CHECKING:
     from .display import Stages
@@ -44,7 +46,7 @@ app = typer.Typer(
     name="crowdgram",
     help="Release the distribution over items of a (user, item) table under user-level differential privacy.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -92,17 +94,21 @@ def catch_errors(command: F, *, private: bool = True) -> F:
 
 
 @contextlib.contextmanager
-def show_warnings() -> Iterator[None]:
-    """Show our own warnings as one line each on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
+def show_warnings(console: Console) -> Iterator[None]:
+    """Show our own warnings as one line each, as they come: what is weak about a guarantee before it is paid for."""
+    others = warnings.showwarning
+
+    def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, AccuracyWarning | PrivacyWarning):
+            _say(f"warning: {message}", "yellow", console)
+        else:
+            others(message, category, *where, **more)
+
+    with warnings.catch_warnings():
         for category in (AccuracyWarning, PrivacyWarning):
             warnings.simplefilter("always", category)
+        warnings.showwarning = show
         yield
-    for one in caught:
-        if issubclass(one.category, AccuracyWarning | PrivacyWarning):
-            _say(f"warning: {one.message}", "yellow")
-        else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def _fail(message: str, code: int) -> NoReturn:
@@ -110,11 +116,12 @@ def _fail(message: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _say(message: str, style: str) -> None:
+def _say(message: str, style: str, console: Console | None = None) -> None:
     """One line on standard error."""
     from .display import printable
 
-    Console(stderr=True, soft_wrap=True).print(printable(message), style=style, markup=False, highlight=False)
+    shown = console or Console(stderr=True)
+    shown.print(printable(message), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _version(wanted: bool) -> None:
@@ -139,8 +146,8 @@ def release(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="A path or glob of CSV, Parquet or JSON files; a DuckDB or SQLite file; or an address that starts "
-            "with duckdb:, sqlite:, postgresql: or spark:.",
+            help="A path or glob of CSV, Parquet or JSON files; a DuckDB or SQLite file; an address that starts "
+            "with duckdb:, sqlite:, postgresql: or spark:; or - for standard input.",
             show_default=False,
         ),
     ],
@@ -167,7 +174,10 @@ def release(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to save the release (JSON).", show_default=False)
+        Path,
+        typer.Option(
+            "--output", "-o", help="Where to save the release (JSON); - for standard output.", show_default=False
+        ),
     ],
     delta: Annotated[float, typer.Option(help="Chance that the bound of epsilon fails; 0 for pure privacy.")] = 0.0,
     domain: Annotated[
@@ -233,7 +243,9 @@ def release(
         Adjacency,
         typer.Option(help="add-remove hides whether a user is in the table; replace hides what a user's rows are."),
     ] = Adjacency.ADD_REMOVE,
-    mechanism: Annotated[str, typer.Option(help="How the noise is added.", metavar=MECHANISM)] = "auto",
+    mechanism: Annotated[
+        str, typer.Option(help="How the noise is added.", metavar=MECHANISM, autocompletion=mechanisms)
+    ] = "auto",
     max_rows_per_user: Annotated[
         int | None,
         typer.Option(
@@ -258,7 +270,11 @@ def release(
     ] = None,
     label: Annotated[str, typer.Option(help="What the release is for; shown in the ledger's history.")] = "",
     csv: Annotated[Path | None, typer.Option(help="Also write the distribution as CSV here.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what is at --output and --csv.")] = False,
+    input_format: Annotated[
+        FormatChoice | None, typer.Option("--format", help="What standard input holds, for TABLE -. [default: csv]")
+    ] = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
     measure: Annotated[MeasureChoice, MEASURE] = MeasureChoice.SHARES,
 ) -> None:
@@ -284,21 +300,37 @@ def release(
         raise InvalidArgument(
             f"--label {label!r} is for the history of a ledger. Give --ledger too.", argument="--label"
         )
+    piped = is_standard(source) and table is None and query is None
+    if input_format is not None and not piped:
+        raise InvalidArgument(
+            f"--format {input_format.value} is for standard input, and TABLE is {source!r}. Leave it out, or give -.",
+            argument="--format",
+        )
     opened, path = _source(source, table, query, delimiter, encoding)
     inputs = [
-        path,
+        None if piped else path,
         groups,
         None if ledger is None else str(ledger),
         *(domain or []),
         *(one.partition("=")[2] for one in domain or [] if "=" in one),
     ]
-    _check_target("--output", output, inputs, force=force)
+    if not is_standard(output):
+        _check_target("--output", output, inputs, force=force)
     if csv is not None:
+        if is_standard(csv):
+            raise InvalidArgument("--csv '-': needs to be a file. -o - prints JSON.", argument="--csv")
         if csv.resolve() == output.resolve():
             raise InvalidArgument(f"--csv and --output are both {str(output)!r}. Give two names.", argument="--csv")
         _check_target("--csv", csv, inputs, force=force)
     budget = None if ledger is None else Ledger.open(ledger, label=label)
-    with Stages(Console(stderr=True)) as stages, _interruptible(stages, ledger), show_warnings():
+    with contextlib.ExitStack() as stack:
+        stages = stack.enter_context(Stages(Console(stderr=True), quiet=quiet))
+        stack.enter_context(_interruptible(stages, ledger))
+        stack.enter_context(show_warnings(stages.console))
+        if piped:
+            stages("reading standard input")
+            copied = stack.enter_context(input_as_file(input_format or FormatChoice.CSV))
+            opened, _ = _source(copied, None, None, delimiter, encoding)
         made: results.Release | results.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
             opened,
             user=read_user(user),
@@ -323,13 +355,16 @@ def release(
         if measure is MeasureChoice.COUNTS and shown.total is None:
             measure = MeasureChoice.SHARES
             warnings.warn("the total is not seen above its noise, so shares are shown.", AccuracyWarning, stacklevel=1)
-        ledgers.save_release(made, output, ledger)
+        ledgers.save_release(made, output, ledger, overwrite=force)
         stages.written.append(output)
         if csv is not None:
-            made.to_csv(csv, measure=measure.value)
-    console = Console()
+            made.to_csv(csv, measure=measure.value, overwrite=force)
+    if quiet:
+        return
+    console = Console(stderr=is_standard(output))  # what is printed is JSON, and nothing else
     show(console, made, top, measure.value)
-    console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
+    if not is_standard(output):
+        console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextlib.contextmanager
@@ -362,6 +397,7 @@ def show(
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
     measure: Annotated[MeasureChoice, MEASURE] = MeasureChoice.SHARES,
     entropy: Annotated[bool, typer.Option("--entropy", help="Show the entropy too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Show a saved release."""
     from ..export import load
@@ -373,6 +409,11 @@ def show(
     little = too_little(loaded)
     if little is not None:
         _say(f"warning: {little}", "yellow")
+    if as_json:
+        from .summary import summary
+
+        print_json(json.dumps(summary(loaded, top, measure.value, entropy=entropy)))
+        return
     show_any(console, loaded, top, measure.value)
     if entropy:
         show_entropy(console, loaded)
@@ -396,14 +437,17 @@ def synth(
     strings: Annotated[bool, typer.Option("--strings", help="Names instead of integers.")] = False,
     truth: Annotated[Path | None, typer.Option(help="Also write the true distribution (CSV) here.")] = None,
     domain: Annotated[Path | None, typer.Option(help="Also write the list of items (one a line) here.")] = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write a synthetic table, for trying things out."""
     from ..synth import Crowd
     from .display import printable
 
     crowd = Crowd(users=users, rows=rows, items=items, zipf=zipf, tail=tail, differ=differ, seed=seed, strings=strings)
-    written = crowd.write(output, truth=truth, domain=domain)
-    typer.echo(f"Wrote {written} rows of {users} users to {printable(str(output))}.")
+    written = crowd.write(output, truth=truth, domain=domain, overwrite=force)
+    if not quiet:
+        typer.echo(f"Wrote {written} rows of {users} users to {printable(str(output))}.")
 
 
 ledger_app = typer.Typer(help="Keep a data set's budget in a file.", no_args_is_help=True, rich_markup_mode=None)
@@ -416,13 +460,16 @@ app.add_typer(ledger_app, name="ledger")
 @catch_errors
 def sample(
     output: Annotated[Path, typer.Argument(help="Where to write the table: .parquet or .csv.", show_default=False)],
+    force: ForceOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write the sample table of the examples: visits of an invented shop."""
     from ..synth import Visits
     from .display import printable, say
 
-    written = Visits().write(output)
-    say(Console(), f"Wrote {written} rows of {Visits().users} invented users to {printable(str(output))}.")
+    written = Visits().write(output, overwrite=force)
+    if not quiet:
+        say(Console(), f"Wrote {written} rows of {Visits().users} invented users to {printable(str(output))}.")
 
 
 @app.command()
@@ -431,11 +478,12 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the sample table, release and picture.")
     ] = Path("demo-out"),
+    force: ForceOption = False,
 ) -> None:
     """Release a synthetic sample table and compare it with its public truth."""
     from .demo import run
 
-    run(output, Console())
+    run(output, Console(), force=force)
 
 
 paper = typer.Typer(
@@ -596,7 +644,7 @@ def _check_target(option: str, path: Path, inputs: Sequence[str | None], *, forc
         raise UnwritableTarget(
             f"{option} {str(path)!r}: the folder {str(folder)!r} is not there or cannot be written to."
         )
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:
         raise UnwritableTarget(
             f"{option} {str(path)!r} exists. Overwriting it would discard a release whose budget is already spent. "
             "Give another name, or --force."

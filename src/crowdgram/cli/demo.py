@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 from rich.console import Console
 
 from ..errors import MissingDependency, UnwritableTarget
 from ..export import write_whole
+from ..files import exists_already
 from ..releases import release
 from ..results import Item, Release
 from ..synth import Crowd
@@ -19,8 +21,8 @@ __all__ = ["run"]
 SAMPLE = Crowd(users=2000, rows=300, items=40, zipf=0.8, seed=7, strings=True)
 
 
-def run(folder: Path, console: Console) -> None:
-    """Write a sample table, release it, and show the release beside the truth."""
+def run(folder: Path, console: Console, *, force: bool = False) -> None:
+    """Write a sample table, release it, and show the release beside the truth. force: over earlier files too."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -28,7 +30,11 @@ def run(folder: Path, console: Console) -> None:
             f"--output {str(folder)!r} cannot be made: {error.strerror}. Give another folder."
         ) from None
     table, domain, saved = folder / "visits.parquet", folder / "items.txt", folder / "release.json"
-    SAMPLE.write(table, truth=folder / "truth.csv", domain=domain)
+    truths, picture = folder / "truth.csv", folder / "release.png"
+    for target in (table, truths, domain, saved, picture):
+        if os.path.lexists(target) and not force:
+            raise exists_already(target)
+    SAMPLE.write(table, truth=truths, domain=domain, overwrite=force)
     console.print(
         f"A sample table of {SAMPLE.users} synthetic users is in {table}. To release it yourself:\n"
         f"  crowdgram release {table} --user user --item item --domain {domain} "
@@ -39,7 +45,7 @@ def run(folder: Path, console: Console) -> None:
     )
     with Stages(Console(stderr=True)) as stages:
         made = release(table, user="user", item="item", domain=domain, epsilon=1.0, delta=1e-6, progress=stages)
-        made.save(saved)
+        made.save(saved, overwrite=force)
         plain = release(table, user="user", item="item", domain=domain, epsilon=1.0, delta=1e-6, mechanism="laplace")
     truth = exact_answer()
     show_release(console, made, 12, truth)
@@ -52,10 +58,9 @@ def run(folder: Path, console: Console) -> None:
         soft_wrap=True,
     )
     try:
-        picture = folder / "release.png"
         drawn = io.BytesIO()
-        made.plot(truth=truth).figure.savefig(drawn, dpi=120)  # type: ignore[union-attr]
-        write_whole(picture, drawn.getvalue())
+        made.plot(truth=truth).savefig(drawn, dpi=120)
+        write_whole(picture, drawn.getvalue(), overwrite=force)
         console.print(f"Picture: {picture}", markup=False, highlight=False, soft_wrap=True)
     except MissingDependency as error:
         console.print(f"No picture: {error}", markup=False, highlight=False)

@@ -28,20 +28,22 @@ _MOST_GROUPS = 20
 
 
 class Stages:
-    """Shows each stage as it starts: a spinner on a terminal, plain lines elsewhere. On standard error.
+    """Shows each stage as it starts: a spinner on a terminal, plain lines elsewhere; nothing if `quiet`.
 
+    console: of standard error; whatever else is printed there meanwhile goes through it, so that no spinner cuts it.
     passed: the stages so far. written: the files that the command has written so far.
     """
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+        self.console = console
+        self._quiet = quiet
         self._status: Status | None = None
         self.passed: list[str] = []
         self.written: list[Path] = []
 
     def __enter__(self) -> Stages:
-        if self._console.is_terminal:
-            self._status = self._console.status("starting")
+        if self.console.is_terminal and not self._quiet:
+            self._status = self.console.status("starting")
             self._status.start()
         return self
 
@@ -49,8 +51,8 @@ class Stages:
         self.passed.append(stage)
         if self._status is not None:
             self._status.update(stage)
-        else:
-            self._console.print(f"crowdgram: {stage}", markup=False, highlight=False)
+        elif not self._quiet:
+            self.console.print(f"crowdgram: {stage}", markup=False, highlight=False)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

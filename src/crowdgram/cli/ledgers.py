@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,8 @@ from rich.text import Text
 
 from ..errors import UnwritableTarget
 from ..privacy import Adjacency
+from .command import ForceOption, QuietOption
+from .streams import is_standard, print_json
 
 if TYPE_CHECKING:
     from ..privacy import Entry, Ledger
@@ -38,12 +41,14 @@ def create(
     adjacency: Annotated[
         Adjacency, typer.Option(help="Which tables are neighbours; releases must be of the same.")
     ] = Adjacency.ADD_REMOVE,
+    quiet: QuietOption = False,
 ) -> None:
     """Set up a budget in a new file."""
     from ..privacy import Ledger
 
     made = Ledger.create(path, epsilon, delta, adjacency)
-    _say(f"Made {path}: {_terms(made)}, for all releases together.")
+    if not quiet:
+        _say(f"Made {path}: {_terms(made)}, for all releases together.")
 
 
 def show(path: PathArgument, as_json: JsonOption = False) -> None:
@@ -118,31 +123,51 @@ def history(path: PathArgument, as_json: JsonOption = False) -> None:
 def recover(
     path: PathArgument,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to save the release (JSON).", show_default=False)
+        Path,
+        typer.Option(
+            "--output", "-o", help="Where to save the release (JSON); - for standard output.", show_default=False
+        ),
     ],
     number: Annotated[int | None, typer.Option(help="Its number in the history. [default: the last finished]")] = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write a finished release out again, at no cost."""
     from .. import releases
 
     if output.resolve() == path.resolve():
         raise UnwritableTarget(f"--output {str(output)!r} would overwrite the ledger. Give another name.")
-    releases.recover(path, number).save(output)
-    _say(f"Saved to {output}.")
+    write_release(releases.recover(path, number), output, overwrite=force)
+    if not quiet and not is_standard(output):
+        _say(f"Saved to {output}.")
 
 
-def save_release(release: Release | GroupedRelease, output: Path, ledger: Path | None) -> None:
-    """Save a release; if that fails, say how to recover it from the ledger."""
+def write_release(release: Release | GroupedRelease, output: Path, *, overwrite: bool) -> None:
+    """Save a release, or print it."""
+    from ..export.json_file import to_text
+
+    if is_standard(output):
+        print_json(to_text(release))
+    else:
+        release.save(output, overwrite=overwrite)
+
+
+def save_release(release: Release | GroupedRelease, output: Path, ledger: Path | None, *, overwrite: bool) -> None:
+    """Save a release that is paid for; if that fails, keep it under another name, or say where the ledger keeps it."""
     try:
-        release.save(output)
+        write_release(release, output, overwrite=overwrite)
         return
     except UnwritableTarget as error:
-        if ledger is None:
+        if ledger is None and is_standard(output):
             raise
         reason = str(error)
-    raise UnwritableTarget(
-        f"{reason} The release is kept in the ledger: crowdgram ledger recover {str(ledger)!r} -o FILE"
-    )
+    if ledger is not None:
+        kept = f"kept in the ledger: crowdgram ledger recover {str(ledger)!r} -o FILE"
+    else:  # a file of that name was made since the name was checked
+        other = output.with_name(f"{output.stem}-{uuid.uuid4().hex[:8]}{output.suffix}")
+        release.save(other)
+        kept = f"saved as {str(other)!r}."
+    raise UnwritableTarget(f"{reason} The release is {kept}")
 
 
 def _figures(ledger: Ledger, entries: list[Entry]) -> dict[str, Any]:

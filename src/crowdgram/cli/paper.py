@@ -10,7 +10,9 @@ import typer
 from rich.console import Console
 
 from ..errors import InvalidArgument, UnwritableTarget
+from ..files import exists_already
 from ..privacy import Adjacency
+from .command import ForceOption
 
 if TYPE_CHECKING:
     from ..paper.errata import Erratum
@@ -26,13 +28,14 @@ def figure1(
     ),
     p: Annotated[float, typer.Option("--p", help="The first binomial's parameter.")] = 0.01,
     q: Annotated[float, typer.Option("--q", help="The second binomial's parameter.")] = 0.011,
+    force: ForceOption = False,
 ) -> None:
     """Draw Figure 1: the l1 distance of two binomials, exactly, with line fits in m and in sqrt(m)."""
     if p == q:
         raise InvalidArgument(
             f"--p and --q are both {p:g}: the distance is 0 for every m. Give two parameters.", argument="--p"
         )
-    _check_output("--output", output, ".png")
+    _check_output("--output", output, ".png", force=force)
     from ..export import write_whole
     from ..theory import OutOfRange
     from .figures import draw_figure1, figure1_panels, png
@@ -41,7 +44,7 @@ def figure1(
         panels = figure1_panels(p, q)
     except OutOfRange as error:
         raise InvalidArgument(str(error), argument=None) from None
-    write_whole(output, png(draw_figure1(panels, p, q)))
+    write_whole(output, png(draw_figure1(panels, p, q)), overwrite=force)
     console = Console()
     for panel in panels:
         sign = "-" if panel.intercept < 0 else "+"
@@ -75,6 +78,7 @@ def complexity(
     fast: Annotated[
         bool, typer.Option("--fast", help="3 releases at each size, sizes within 25% instead of 5%.")
     ] = False,
+    force: ForceOption = False,
 ) -> None:
     """Measure how many users each mechanism needs for an l1 error of alpha, by rows a user."""
     from ..export import write_whole
@@ -102,9 +106,9 @@ def complexity(
             f"--repetitions is {runs} and --most-rows {most_rows}: both need to be at least 1.",
             argument="--repetitions",
         )
-    _check_output("--output", output, ".png")
+    _check_output("--output", output, ".png", force=force)
     if data is not None:
-        _check_output("--data", data, ".json", ".csv")
+        _check_output("--data", data, ".json", ".csv", force=force)
     question = Question(items, alpha, zipf, epsilon, delta, adjacency, runs, 1.25 if fast else 1.05, most_rows)
     question.guarantee()
     question.crowd(1, max(sizes), seed=0)
@@ -118,9 +122,10 @@ def complexity(
                 stages(stage)
 
         lines = list(measure(question, sizes, names, report))
-    write_whole(output, png(draw_complexity(question, lines)))
+    write_whole(output, png(draw_complexity(question, lines)), overwrite=force)
     if data is not None:
-        write_whole(data, as_json(question, lines) if data.suffix.lower() == ".json" else as_csv(lines))
+        figures = as_json(question, lines) if data.suffix.lower() == ".json" else as_csv(lines)
+        write_whole(data, figures, overwrite=force)
     console = Console()
     measured, bounded = tables(lines)
     _say(
@@ -183,12 +188,14 @@ def _whole_numbers(option: str, text: str) -> list[int]:
     return numbers
 
 
-def _check_output(option: str, path: Path, *suffixes: str) -> None:
+def _check_output(option: str, path: Path, *suffixes: str, force: bool) -> None:
     """Refuse, before anything is computed, a file that cannot be written."""
     if path.suffix.lower() not in suffixes:
         raise InvalidArgument(f"{option} {str(path)!r}: its name must end in {' or '.join(suffixes)}.", argument=option)
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise UnwritableTarget(f"{option} {str(path)!r} cannot be written: give a file in a folder that is there.")
+    if os.path.lexists(path) and not force:
+        raise exists_already(path)
 
 
 def _say(console: Console, text: str) -> None:

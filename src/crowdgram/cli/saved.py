@@ -14,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import InvalidArgument, UnreadableSource
+from .command import ForceOption, QuietOption
+from .streams import is_standard, print_json
 
 __all__ = ["MEASURE", "SAVED_COMMANDS", "MeasureChoice"]
 
@@ -79,7 +81,13 @@ def compare(
 def export(
     path: Annotated[Path, typer.Argument(help="A saved release.", show_default=False)],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write: .csv, .parquet or .json.", show_default=False)
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write: .csv, .parquet or .json; - prints JSON on standard output.",
+            show_default=False,
+        ),
     ],
     merge: Annotated[
         Path | None,
@@ -89,25 +97,28 @@ def export(
         str | None, typer.Option(help="With --merge: name of the item for all that the file does not list.")
     ] = None,
     measure: Annotated[MeasureChoice, MEASURE] = MeasureChoice.SHARES,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write a saved release as CSV, Parquet or JSON, with items merged if asked. Costs no privacy."""
     from functools import partial
 
     from ..export import load, save, write_csv, write_parquet
+    from ..export.json_file import to_text
     from ..results import Release
     from .display import printable, say
 
-    writers: dict[str, Callable[[Any, Path], None]] = {
+    writers: dict[str, Callable[..., None]] = {
         ".csv": partial(write_csv, measure=measure.value),
         ".parquet": partial(write_parquet, measure=measure.value),
         ".json": save,
     }
     suffix = output.suffix.lower()
-    if suffix not in writers:
+    if suffix not in writers and not is_standard(output):
         raise InvalidArgument(
             f"--output {str(output)!r}: its name must end in .csv, .parquet or .json.", argument="--output"
         )
-    if suffix == ".json" and measure is MeasureChoice.COUNTS:
+    if (suffix == ".json" or is_standard(output)) and measure is MeasureChoice.COUNTS:
         raise InvalidArgument(
             f"--measure counts: needs --output {str(output)!r} to end in .csv or .parquet. JSON holds shares and the "
             "total, so it has counts as well.",
@@ -134,8 +145,12 @@ def export(
             )
         items = dict.fromkeys(item if own == 1 else item[1] for item in joint.items)  # type: ignore[index]
         loaded = loaded.merged(_mapping(merge, items), other=other)
-    writers[suffix](loaded, output)
-    say(Console(), f"Wrote {printable(str(output))}.")
+    if is_standard(output):
+        print_json(to_text(loaded))
+        return
+    writers[suffix](loaded, output, overwrite=force)
+    if not quiet:
+        say(Console(), f"Wrote {printable(str(output))}.")
 
 
 def report(
@@ -145,6 +160,8 @@ def report(
         str | None, typer.Option(help="Its heading. [default: the question, such as 'Share of all rows by page']")
     ] = None,
     measure: Annotated[MeasureChoice, MEASURE] = MeasureChoice.SHARES,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write a saved release as a page to read in a browser: one file that loads nothing. Costs no privacy."""
     from ..export import load
@@ -152,8 +169,9 @@ def report(
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise InvalidArgument(f"--output {str(output)!r}: its name must end in .html.", argument="--output")
-    load(path).to_html(output, title=title, measure=measure.value)
-    say(Console(), f"Wrote {printable(str(output))}.")
+    load(path).to_html(output, title=title, measure=measure.value, overwrite=force)
+    if not quiet:
+        say(Console(), f"Wrote {printable(str(output))}.")
 
 
 SAVED_COMMANDS = (compare, export, report)

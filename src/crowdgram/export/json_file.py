@@ -22,7 +22,7 @@ from ..results.release import OWN_SUM, Release
 from ..results.values import Item, Other, Quantity, is_unlisted, values_of
 from .writing import write_whole
 
-__all__ = ["SCHEMA_VERSION", "load", "load_joint", "parse", "save", "to_document", "to_text"]
+__all__ = ["SCHEMA_VERSION", "item_to_json", "load", "load_joint", "parse", "save", "to_document", "to_text"]
 
 SCHEMA_VERSION = 4
 """Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`.
@@ -41,9 +41,9 @@ _VALUE_TYPES: dict[str, type] = {
 }
 
 
-def save(release: Release | GroupedRelease, path: str | os.PathLike[str]) -> None:
+def save(release: Release | GroupedRelease, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write `release` to `path`."""
-    write_whole(path, to_text(release))
+    write_whole(path, to_text(release), overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
@@ -86,7 +86,7 @@ def to_document(release: Release) -> dict[str, Any]:
         "predicted_l1_error": release.predicted_l1_error,
         "item_columns": list(release.item_columns),
         "item_kinds": _kinds(release),
-        "items": [_item_to_json(item) for item in release.items],
+        "items": [item_to_json(item) for item in release.items],
         **{name: getattr(release, name).tolist() for name in _ARRAYS},
         **{name: None if (found := getattr(release, name)) is None else found.tolist() for name in _OPTIONAL},
         "divisor": asdict(release.divisor),
@@ -152,10 +152,10 @@ def _kinds(release: Release) -> list[str]:
     return found
 
 
-def _item_to_json(item: Item) -> Any:
+def item_to_json(item: Item) -> Any:
     """An item as JSON: dates, timestamps and UUIDs as text, tuples as lists, the other item as {"other": its name}."""
     if isinstance(item, tuple):
-        return [_item_to_json(value) for value in item]
+        return [item_to_json(value) for value in item]
     if isinstance(item, Other):
         return {"other": item.name}
     if isinstance(item, datetime.date):

@@ -61,7 +61,13 @@ def to_polars(release: Release | GroupedRelease, measure: Measure = "shares") ->
     return frame
 
 
-def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str], measure: Measure = "shares") -> None:
+def write_csv(
+    release: Release | GroupedRelease,
+    path: str | os.PathLike[str],
+    measure: Measure = "shares",
+    *,
+    overwrite: bool = False,
+) -> None:
     """Write the distribution as CSV, whole or not at all.
 
     A spreadsheet takes some texts for formulas: those have a quote before them (`guarded_cell`). JSON and frames hold
@@ -79,10 +85,16 @@ def write_csv(release: Release | GroupedRelease, path: str | os.PathLike[str], m
     table = table.rename_columns([guarded_cell(name) for name in table.column_names])
     target = io.BytesIO()
     csv.write_csv(table, target)
-    write_whole(path, target.getvalue())
+    write_whole(path, target.getvalue(), overwrite=overwrite)
 
 
-def write_parquet(release: Release | GroupedRelease, path: str | os.PathLike[str], measure: Measure = "shares") -> None:
+def write_parquet(
+    release: Release | GroupedRelease,
+    path: str | os.PathLike[str],
+    measure: Measure = "shares",
+    *,
+    overwrite: bool = False,
+) -> None:
     """Write the distribution as Parquet, whole or not at all.
 
     The guarantee goes with it, in words and as numbers, in the metadata of the file.
@@ -99,7 +111,7 @@ def write_parquet(release: Release | GroupedRelease, path: str | os.PathLike[str
     }
     target = io.BytesIO()
     parquet.write_table(to_arrow(release, measure).replace_schema_metadata(about), target)
-    write_whole(path, target.getvalue())
+    write_whole(path, target.getvalue(), overwrite=overwrite)
 
 
 def columns(release: Release | GroupedRelease, measure: Measure = "shares") -> dict[str, Any]:

@@ -8,12 +8,16 @@ import uuid
 from pathlib import Path
 
 from ..errors import UnwritableTarget
+from ..files import put_in_place
 
 __all__ = ["write_whole"]
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a file so that a reader sees all of it or nothing: a temporary file beside it, synced, then renamed."""
+def write_whole(path: str | os.PathLike[str], content: str | bytes, *, overwrite: bool = False) -> None:
+    """Write a file so that a reader sees all of it or nothing: a temporary file beside it, synced, then named.
+
+    overwrite: whether a file that is there is replaced; it is an error otherwise.
+    """
     if not os.fspath(path):
         raise UnwritableTarget("path='': needs to be the name of a file. Nothing was written.")
     target = Path(path)
@@ -24,7 +28,9 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, target)
+        put_in_place(draft, target, overwrite=overwrite)
+    except UnwritableTarget:
+        raise
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UnwritableTarget(f"{os.fspath(path)!r} cannot be written: {reason}. Nothing was written.") from None

@@ -1,4 +1,4 @@
-"""Plots of a release and of its groups, on matplotlib's axes."""
+"""Pictures of a release and of its groups, by matplotlib."""
 
 from __future__ import annotations
 
@@ -17,18 +17,26 @@ if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-__all__ = ["plot", "plot_groups"]
+__all__ = ["draw", "plot", "plot_groups"]
 
 _GROUPS_IN_A_PICTURE = 12
 
 
 def plot(
     release: Release, n: int, truth: Mapping[Any, float] | None, ax: matplotlib.axes.Axes | None
-) -> matplotlib.axes.Axes:
+) -> matplotlib.figure.Figure | None:
+    """A picture of the n most probable items; None if they are drawn on `ax`, whose picture the caller has."""
+    if ax is not None:
+        draw(release, n, truth, ax)
+        return None
+    figure = _figure(8, 1.4 + 0.28 * len(release.top(n)))
+    draw(release, n, truth, figure.subplots())
+    return figure
+
+
+def draw(release: Release, n: int, truth: Mapping[Any, float] | None, ax: matplotlib.axes.Axes) -> None:
     """Bars with intervals for the n most probable items; marks for `truth`, below the intervals so that both show."""
     shown = release.top(n)
-    if ax is None:
-        ax = _figure(8, 1.4 + 0.28 * len(shown)).subplots()
     places = list(range(len(shown)))
     values = [one.probability for one in shown]
     below = [one.probability - one.lower for one in shown]
@@ -61,7 +69,6 @@ def plot(
     ax.set_title(f"{question(release)} ({_promise(release)})", fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, loc="lower right")
-    return ax
 
 
 def plot_groups(grouped: GroupedRelease, n: int, groups: Sequence[Value] | None) -> matplotlib.figure.Figure:
@@ -111,12 +118,12 @@ def plot_groups(grouped: GroupedRelease, n: int, groups: Sequence[Value] | None)
 
 def _figure(width: float, height: float) -> matplotlib.figure.Figure:
     try:
-        from matplotlib.figure import Figure
+        from .picture import Picture
     except ImportError:
         raise MissingDependency(
             "matplotlib is not installed: pip install 'crowdgram[plot]'.", name="matplotlib"
         ) from None
-    return Figure(figsize=(width, height), layout="constrained")
+    return Picture(figsize=(width, height), layout="constrained")
 
 
 def _promise(release: Release) -> str:

@@ -41,9 +41,11 @@ def write_html(
     path: str | os.PathLike[str],
     title: str | None = None,
     measure: Measure = "shares",
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Write the page, whole or not at all."""
-    write_whole(path, page(release, title, measure))
+    write_whole(path, page(release, title, measure), overwrite=overwrite)
 
 
 def page(release: Release | GroupedRelease, title: str | None = None, measure: Measure = "shares") -> str:

@@ -96,6 +96,11 @@ def whole_number(quantity: Quantity) -> str:
 def rows_above(release: Release) -> str | None:
     """How many rows the contribution bound leaves out, and what cannot be known about that; None without a bound."""
     bound = release.parameters.get("max_rows_per_user")
+    if release.weight == "rows" and release.parameters.get("branch") == "rounds":
+        return (
+            "The rows of users who are far from all others count in part only; the predicted error and the intervals "
+            "allow for those that are seen. Users too few to be seen may hold more rows."
+        )
     if release.weight != "rows" or bound is None:
         return None
     above = release.rows_above_bound

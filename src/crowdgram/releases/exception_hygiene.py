@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from ..errors import CrowdgramError, EngineFailure
+from ..errors import CrowdgramError, EngineFailure, PrivacyWarning
 from ..interrupts import catch_interrupts
 
 __all__ = ["sanitize_errors"]
@@ -23,7 +23,7 @@ def sanitize_errors(*, then: Callable[[Any], None]) -> Callable[[Callable[P, T]]
     them. So our errors start a new traceback here, with no cause and no context. The message of an unexpected error may
     quote rows, and its type may depend on them, so it becomes an `EngineFailure` that says neither. An error that the
     caller's own `progress` raises is passed on as it is. Ctrl-C is a `KeyboardInterrupt`, whatever the engine made of
-    it.
+    it. A `PrivacyWarning` that the caller made an error depends on public arguments only, and is passed on.
 
     then: called with what the function returned; its own errors and warnings are not changed.
     """
@@ -56,7 +56,7 @@ def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P,
         with catch_interrupts() as raised:
             try:
                 made = call(*args, **kwargs)
-            except (CrowdgramError, ImportError) as error:
+            except (CrowdgramError, ImportError, PrivacyWarning) as error:
                 left = error
             except Exception as error:
                 if any(error is one for one in callers):

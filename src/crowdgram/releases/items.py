@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AccuracyWarning, InvalidArgument
-from ..mechanisms import Discover
+from ..errors import AccuracyWarning, InvalidArgument, InvalidDomain
+from ..mechanisms import Discover, Mechanism
 from ..results import Item, Other
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Lists",
+    "check_tells",
     "found_domain",
     "missing_lists",
     "named_items",
@@ -151,6 +152,16 @@ def public_domain(rows: Rows, lists: Lists, *, other: bool) -> Domain:
         return replace(lists.items, other=other)
     groups: tuple[Any, ...] = lists.groups.items if other else ()
     return replace(combined([lists.groups, lists.items], rows.item_types), groups=groups)
+
+
+def check_tells(domain: Domain, mechanism: Mechanism) -> None:
+    """Refuse a budget that would buy nothing: the share of a single item is 1 for every table, so only counts tell."""
+    if len(domain) == 1 and not mechanism.counts:
+        raise InvalidDomain(
+            f"domain: has one item, whose share is 1 for every table, and mechanism={mechanism.name!r} measures shares "
+            "only. List more items, name one for all other rows (other='other'), or use mechanism='auto' for counts.",
+            argument="domain",
+        )
 
 
 def sought_rows(rows: Rows, lists: Lists, *, other: bool) -> tuple[Rows, Rows]:

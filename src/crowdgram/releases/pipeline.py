@@ -35,7 +35,7 @@ from ..results.release import OWN_SUM, Release
 from ..stages import Stage
 from .budgets import MIN_EPSILON, LedgerLike, charge_ledger, open_ledger, store_release
 from .exception_hygiene import sanitize_errors
-from .items import found_domain, named_items, public_domain, read_lists, sought_rows, with_bins
+from .items import check_tells, found_domain, named_items, public_domain, read_lists, sought_rows, with_bins
 from .query import Column, Columns, Query
 from .registry import as_mechanism
 
@@ -185,6 +185,8 @@ def run(
         opening = spending.open()
         request = Request(query.weight, query.max_rows_per_user, report)
         items = public_domain(rows, lists, other=query.other is not None) if search is None else None
+        if items is not None:
+            check_tells(items, mechanism)
         number = 0
         if budget is not None:
             report(Stage.CHARGING)

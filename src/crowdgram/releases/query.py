@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ __all__ = ["Column", "Columns", "Query"]
 
 LARGE_DELTA, MAX_DELTA = 1e-3, 0.1
 """The first and more gives a warning; the second and more is refused."""
+LARGE_EPSILON = 10.0
+"""More gives a warning."""
 
 Column = str | Mapping[str, object]
 """The name of a column, or a name for an expression; for an item or a group, also for bins."""
@@ -40,7 +43,7 @@ class Query:
     max_rows_per_user: int | None = None
 
     def __post_init__(self) -> None:
-        _check_delta(self.guarantee.delta)
+        _check_strength(self.guarantee)
         if not isinstance(self.weight, str) or self.weight not in ("rows", "users"):
             raise InvalidArgument(
                 f"weight={self.weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user).",
@@ -104,8 +107,9 @@ class Query:
             )
 
 
-def _check_delta(delta: float) -> None:
-    """Refuse a delta that makes the guarantee meaningless, and warn if it makes it weak."""
+def _check_strength(guarantee: Guarantee) -> None:
+    """Refuse a delta that makes the guarantee meaningless, and warn of what makes it weak."""
+    epsilon, delta, weak = guarantee.epsilon, guarantee.delta, []
     advice = "Keep it far below one over the number of users, such as 1e-6."
     if delta >= MAX_DELTA:
         raise InvalidArgument(
@@ -114,9 +118,15 @@ def _check_delta(delta: float) -> None:
             argument="delta",
         )
     if delta >= LARGE_DELTA:
-        warnings.warn(
+        weak.append(
             f"delta={delta:g} is large: a release that shows all rows of one user in {1 / delta:.0f} would satisfy the "
-            f"guarantee. {advice}",
-            PrivacyWarning,
-            stacklevel=6,  # the caller of `release`, behind `sanitize_errors` and the query that it makes
+            f"guarantee. {advice}"
         )
+    if epsilon > LARGE_EPSILON:
+        weak.append(
+            f"epsilon={epsilon:g} is large: one user's rows may make an outcome {math.exp(epsilon):.2g} times as "
+            "probable, so the guarantee says little. Try epsilon=1."
+        )
+    for said in weak:
+        # The caller of `release`, behind `sanitize_errors` and the query that it makes.
+        warnings.warn(said, PrivacyWarning, stacklevel=6)

@@ -22,7 +22,7 @@ from ..privacy import Event, Guarantee
 from .marginals import conditional_at
 from .merge import merge_within_groups
 from .release import Release
-from .values import Measure, Other, Quantity, Value
+from .values import ItemEstimate, Measure, Other, Quantity, Value
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -69,6 +69,26 @@ class GroupedRelease(Mapping[Value, Release]):
     def events(self) -> tuple[Event, ...]:
         """Every draw of noise, for all groups together."""
         return self.joint.events
+
+    @property
+    def mechanism(self) -> str:
+        """How the release was made."""
+        return self.joint.mechanism
+
+    @property
+    def weight(self) -> str:
+        """What is asked: "rows" or "users"."""
+        return self.joint.weight
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters of the mechanism; public."""
+        return self.joint.parameters
+
+    @property
+    def predicted_l1_error(self) -> float:
+        """Of the shares of all pairs of a group and an item; a group's own is `grouped[group].predicted_l1_error`."""
+        return self.joint.predicted_l1_error
 
     @property
     def missed(self) -> Quantity | None:
@@ -126,6 +146,10 @@ class GroupedRelease(Mapping[Value, Release]):
 
     def __repr__(self) -> str:
         return f"<GroupedRelease by {self.by!r}: {len(self)} groups of {self.joint!r}>"
+
+    def top(self, n: int = 10) -> dict[Value, list[ItemEstimate]]:
+        """The n most probable items of each group, most probable first."""
+        return {group: self[group].top(n) for group in self}
 
     def distances(self, kind: Literal["l1", "tv", "l2"] = "l1") -> dict[tuple[Value, Value], Quantity]:
         """How far each pair of groups is from each other, with intervals; the farthest pair first. Costs no privacy.
@@ -185,38 +209,46 @@ class GroupedRelease(Mapping[Value, Release]):
         """All groups together as one dp_accounting event; see `Release.to_dp_event`."""
         return self.joint.to_dp_event(without_thresholds=without_thresholds)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release as JSON, whole or not at all."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release as JSON, whole or not at all. overwrite: also over a file that is there."""
         from ..export import save
 
-        save(self, path)
+        save(self, path, overwrite=overwrite)
 
-    def to_csv(self, path: str | os.PathLike[str], *, measure: Measure = "shares") -> None:
-        """Write the table of `to_arrow` as CSV, whole or not at all."""
+    def to_csv(self, path: str | os.PathLike[str], *, measure: Measure = "shares", overwrite: bool = False) -> None:
+        """Write the table of `to_arrow` as CSV, whole or not at all. overwrite: also over a file that is there."""
         from ..export import write_csv
 
-        write_csv(self, path, measure)
+        write_csv(self, path, measure, overwrite=overwrite)
 
-    def to_parquet(self, path: str | os.PathLike[str], *, measure: Measure = "shares") -> None:
-        """Write the table of `to_arrow` as Parquet, whole or not at all."""
+    def to_parquet(self, path: str | os.PathLike[str], *, measure: Measure = "shares", overwrite: bool = False) -> None:
+        """Write the table of `to_arrow` as Parquet, whole or not at all. overwrite: also over a file that is there."""
         from ..export import write_parquet
 
-        write_parquet(self, path, measure)
+        write_parquet(self, path, measure, overwrite=overwrite)
 
-    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, measure: Measure = "shares") -> None:
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        measure: Measure = "shares",
+        overwrite: bool = False,
+    ) -> None:
         """Write a page to read in a browser, whole or not at all: the groups, compared and one by one.
 
         It is one file that loads nothing. It draws the most probable items of the largest groups, and says of how many.
+        overwrite: also over a file that is there.
         """
         from ..present.report import write_html
 
-        write_html(self, path, title, measure)
+        write_html(self, path, title, measure, overwrite=overwrite)
 
     def plot(self, n: int = 10, *, groups: Sequence[Value] | None = None) -> matplotlib.figure.Figure:
         """Draw n items in every group, a panel for each group, all on one scale, with intervals.
 
         The items are those with the largest mean probability over the groups that are drawn. groups: which to draw;
-        without it the 12 largest.
+        without it the 12 largest. Returns a figure, which a notebook shows and `savefig` writes.
         """
         from ..present.plots import plot_groups
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from .values import Difference, Item, ItemCounts, ItemEstimate, Measure, Quantit
 if TYPE_CHECKING:
     import dp_accounting
     import matplotlib.axes
+    import matplotlib.figure
     import pandas
     import polars
     import pyarrow
@@ -398,23 +399,23 @@ class Release:
 
         return to_polars(self, measure)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release as JSON, whole or not at all."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release as JSON, whole or not at all. overwrite: also over a file that is there."""
         from ..export import save
 
-        save(self, path)
+        save(self, path, overwrite=overwrite)
 
-    def to_csv(self, path: str | os.PathLike[str], *, measure: Measure = "shares") -> None:
-        """Write the table of `to_arrow` as CSV, whole or not at all."""
+    def to_csv(self, path: str | os.PathLike[str], *, measure: Measure = "shares", overwrite: bool = False) -> None:
+        """Write the table of `to_arrow` as CSV, whole or not at all. overwrite: also over a file that is there."""
         from ..export import write_csv
 
-        write_csv(self, path, measure)
+        write_csv(self, path, measure, overwrite=overwrite)
 
-    def to_parquet(self, path: str | os.PathLike[str], *, measure: Measure = "shares") -> None:
-        """Write the table of `to_arrow` as Parquet, whole or not at all."""
+    def to_parquet(self, path: str | os.PathLike[str], *, measure: Measure = "shares", overwrite: bool = False) -> None:
+        """Write the table of `to_arrow` as Parquet, whole or not at all. overwrite: also over a file that is there."""
         from ..export import write_parquet
 
-        write_parquet(self, path, measure)
+        write_parquet(self, path, measure, overwrite=overwrite)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Release:
@@ -423,19 +424,36 @@ class Release:
 
         return load_joint(path)
 
-    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, measure: Measure = "shares") -> None:
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        measure: Measure = "shares",
+        overwrite: bool = False,
+    ) -> None:
         """Write a page to read in a browser, whole or not at all: items with intervals, the guarantee, how it was made.
 
-        It is one file that loads nothing. It draws the most probable items, and says of how many.
+        It is one file that loads nothing. It draws the most probable items, and says of how many. overwrite: also over
+        a file that is there.
         """
         from ..present.report import write_html
 
-        write_html(self, path, title, measure)
+        write_html(self, path, title, measure, overwrite=overwrite)
 
+    @overload
+    def plot(
+        self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: None = None
+    ) -> matplotlib.figure.Figure: ...
+    @overload
+    def plot(self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes) -> None: ...
     def plot(
         self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes | None = None
-    ) -> matplotlib.axes.Axes:
-        """Draw the n most probable items with their intervals; `truth` adds public values to compare with."""
+    ) -> matplotlib.figure.Figure | None:
+        """Draw the n most probable items with their intervals; `truth` adds public values to compare with.
+
+        Returns a figure, which a notebook shows and `savefig` writes. With `ax`, it draws there and returns nothing.
+        """
         from ..present.plots import plot
 
         return plot(self, n, truth, ax)
