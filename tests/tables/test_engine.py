@@ -172,12 +172,18 @@ def test_a_public_list_may_be_in_a_database_that_is_no_engine():
 
 @pytest.mark.spark
 def test_a_public_list_in_spark_leaves_the_settings_of_the_session(spark):
-    backend = ibis.pyspark.connect(spark)
+    backend, name = ibis.pyspark.connect(spark), "spark.sql.variable.substitute"
+    found = spark.conf.get(name)
+    spark.conf.set(name, "true")
     spark.createDataFrame([(3,), (1,)], "x bigint").createOrReplaceTempView("listed")
-    before = {name: spark.conf.get(name) for name in _SETTINGS}
-    assert before != _SETTINGS
-    assert sorted(read_domain(backend.table("listed").x, dt.int64).items) == [1, 3]
-    assert {name: spark.conf.get(name) for name in _SETTINGS} == before
+    try:
+        before = {name: spark.conf.get(name) for name in _SETTINGS}
+        assert before != _SETTINGS
+        assert sorted(read_domain(backend.table("listed").x, dt.int64).items) == [1, 3]
+        assert {name: spark.conf.get(name) for name in _SETTINGS} == before
+    finally:
+        spark.catalog.dropTempView("listed")
+        spark.conf.set(name, found)
 
 
 def test_the_embedded_engine_reads_no_extension_from_the_network():
