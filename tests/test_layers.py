@@ -129,7 +129,12 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
         ("theory/a.py", "import crowdgram", 1, "arrays of crowdgram, not `crowdgram`"),
         ("theory/a.py", "import math, pandas", 1, "standard library only, not `pandas`"),
         ("theory.py", "import pyarrow", 1, "standard library only, not `pyarrow`"),
-        ("synth.py", "from .theory import x", 1, "`synth` may import arrays and errors and files of crowdgram, not `theory`"),
+        (
+            "synth.py",
+            "from .theory import x",
+            1,
+            "`synth` may import arrays and errors and files of crowdgram, not `theory`",
+        ),
         ("synth.py", "from .tables import x", 1, "not `tables`"),
         ("mechanisms/a.py", "from ..synth import Crowd", 1, "`mechanisms` may not import `synth`"),
         # Engines.
