@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdgram.mechanisms.pilot_queries import EDGES, HISTOGRAM_UNIT, SECOND, RowHistogram, look_at_rows, row_reserves
-from crowdgram.mechanisms.row_bound import best_bound, bias_of, share_above
+from crowdgram.mechanisms.row_bound import best_bound, bias_of, share_above, worth_knowing
 from crowdgram.mechanisms.user_sizes import Bins, read
 from crowdgram.privacy import Guarantee, Spending
 
@@ -53,7 +53,8 @@ def test_a_lump_after_a_gap_is_seen_and_called_strangers():
     (place,) = np.flatnonzero(crowd.strangers)
     assert crowd.sizes[place] == pytest.approx(crowd.seen)
     assert crowd.strangers[place] > 0.9
-    assert crowd.users[:, place] == pytest.approx(60.0)
+    assert crowd.typical[place] == pytest.approx(60.0)
+    assert crowd.weights @ (crowd.users[:, place] > 59) > 0.8
 
 
 def test_a_tail_that_falls_holds_no_strangers():
@@ -70,14 +71,37 @@ def test_what_is_as_small_as_noise_is_not_seen_the_less_the_farther_out_it_is():
 
 
 def test_noise_alone_is_rarely_taken_for_users_far_out():
-    """48 bins far out, of 2,000 readings: by `more_alarm` at most about 2 in 1,000 windows' worth of them."""
+    """48 bins far out, of 400 readings: by `more_alarm` at most about 2 in 1,000 windows' worth of them."""
     rng = np.random.default_rng(5)
     alarms = 0
-    for _ in range(2000):
+    for _ in range(400):
         one = bins(BULK, WIDE, deviation=5.0)
         noisy = Bins(one.users + rng.laplace(size=len(WIDE)) * 5 / math.sqrt(2), one.deviations, WIDE, laplace=True)
         alarms += read(noisy).seen > 500
-    assert alarms < 40  # 1%: expected about 10
+    assert alarms < 12  # expected about 2
+
+
+def far_lump(users):
+    """What is read of so many users with 2,000 rows, at a noise of 8; and the probability that they are noise."""
+    crowd = read(bins(BULK | {2000: users}, WIDE, deviation=8.0))
+    held = crowd.users[:, crowd.sizes > 1024].max(axis=1) > users / 2
+    return crowd, 1 - float(crowd.weights @ held)
+
+
+def test_the_farthest_bin_that_stands_out_is_noise_as_likely_as_its_size_says():
+    doubts = []
+    for users in (60.0, 68.0, 90.0):
+        crowd, doubt = far_lump(users)
+        doubts.append(doubt)
+        assert crowd.weights.sum() == pytest.approx(1.0)
+        assert crowd.typical[crowd.sizes > 1024].max() == pytest.approx(users)
+    assert 0.5 > doubts[0] > 2 * doubts[1] > 4 * doubts[2]
+    assert doubts[2] < 0.01
+
+
+def test_a_doubtful_lump_is_worth_another_look_and_a_clear_one_is_not():
+    doubtful, clear = (worth_knowing(far_lump(users)[0], 5.0, 0.3) for users in (60.0, 90.0))
+    assert doubtful > 5 * clear
 
 
 def test_strangers_cost_their_whole_difference_and_others_a_part():

@@ -131,6 +131,8 @@ def test_out_of_a_theorem_s_range(algorithm, items, rows, options, named):
 def test_doubts_instead_of_an_error():
     learned = dense(sampled(zipf(9), 5, 30, 1), budget(epsilon=2.0), users=30, alpha=0.5, checked=False)
     assert [doubt[:17] for doubt in learned.doubts] == ["Theorem 7 needs e", "Theorem 7 needs k", "Theorem 6 needs a"]
+    tight = learn(sampled(zipf(5), 4, 30, 1), budget(), users=30, constants="tight", checked=False)
+    assert ["not mostly chance" in doubt for doubt in tight.doubts] == [True]
 
 
 CROWD = Crowd(users=4000, rows=20, items=8, tail=0.7, seed=5)

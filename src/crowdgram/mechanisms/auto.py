@@ -40,7 +40,7 @@ from .pilot_queries import (
 )
 from .request import Request
 from .rounds import Facts, run_rounds
-from .row_bound import ChosenBound, Disagreement, Spread, best_bound, bias_of, share_above
+from .row_bound import Disagreement, Spread, best_bound, bias_of, cost_if_known, share_above
 from .user_sizes import Crowds, read
 
 __all__ = ["Adaptive", "Auto"]
@@ -215,7 +215,9 @@ class _Pilot:
             return self.rows.crowds.capped(self.row_cap)
         rows = float(self.row_cap)
         users = np.array([[max(self.users, 1.0)]])
-        return Crowds(np.array([rows]), np.zeros(1), users, np.ones(1), self.users_error, rows, np.zeros(1))
+        return Crowds(
+            np.array([rows]), np.zeros(1), users, np.ones(1), self.users_error, rows, np.zeros(1), np.array([0])
+        )
 
 
 def _look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request, *, choosing: bool) -> _Pilot:
@@ -256,7 +258,7 @@ def _pilot_by_rows(
 
 def _even_distance(spending: Looks, pilot: _Pilot, items: int) -> float:
     """The square distance of users from the crowd at which rounds and plain noise err the same; 1 if none is."""
-    budget, plain = _allowance(spending, items), _plain_price(spending, pilot, items, settled=True).cost
+    budget, plain = _allowance(spending, items), _plain_price(spending, pilot, items)
     low, high = 1 / STRAY_RANGE, 1.0
 
     def rounds(square: float) -> float:
@@ -294,11 +296,11 @@ def _prefer_rounds(counts: Counts, spending: Looks, pilot: _Pilot) -> bool:
     if pilot.users < 2 * pilot.users_error:  # nobody is seen: rounds would see nothing either
         return False
     budget = _allowance(spending, k)
-    plain = _plain_price(spending, pilot, k, settled=True)
-    if _rounds_price(budget, pilot, -pilot.concentration.error, 1 / k, k) < plain.cost:
+    plain = _plain_price(spending, pilot, k)
+    if _rounds_price(budget, pilot, -pilot.concentration.error, 1 / k, k) < plain:
         return True
     most = pilot.concentration.square
-    if _rounds_price(budget, pilot, most, most, k) > plain.cost:
+    if _rounds_price(budget, pilot, most, most, k) > plain:
         return False
     square, error = _look_at_centre(counts, spending, pilot)
     least = max(square - error, 1 / k)
@@ -312,7 +314,7 @@ def _prefer_rounds(counts: Counts, spending: Looks, pilot: _Pilot) -> bool:
     weights *= np.exp(-(((own - (most - square)) / error) ** 2) / 2)
     prices = [_rounds_price(budget, pilot, most - float(each), least, k) for each in own]
     expected = math.exp(float(weights @ np.log(prices) / weights.sum()))  # an error is judged by its factor
-    return bool(expected < _plain_price(spending, pilot, k, settled=True).cost)
+    return bool(expected < _plain_price(spending, pilot, k))
 
 
 def _look_at_centre(counts: Counts, spending: Looks, pilot: _Pilot) -> tuple[float, float]:
@@ -347,7 +349,7 @@ def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
         )
         if pilot.rows.crowds is not None:
             pilot.row_cap = ROW_LIMIT
-    row_cap = _plain_price(spending, pilot, k).rows
+    row_cap = _plain_bound(spending, pilot, k)
     sums = counts.sum(CappedRows(row_cap))
     noisy, event = spending.laplace(
         "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
@@ -429,16 +431,20 @@ def _allowance(spending: Looks, items: int) -> Allowance:
     return Allowance(adjacency, "laplace", spending.remaining_epsilon() * SPENDABLE)
 
 
-def _plain_price(spending: Looks | PureFinish, pilot: _Pilot, items: int, *, settled: bool = False) -> ChosenBound:
-    """Laplace noise at its best bound, or at the one that was given. `settled`: for the typical crowd, as rounds are
-    priced.
-    """
+def _plain_bound(spending: PureFinish, pilot: _Pilot, items: int) -> int:
+    """The contribution bound for Laplace noise: the best one, or the one that was given."""
+    if pilot.given:
+        return pilot.row_cap
+    noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
+    return best_bound(pilot.crowds, noise, Disagreement.prior().mean).rows
+
+
+def _plain_price(spending: Looks, pilot: _Pilot, items: int) -> float:
+    """The predicted l1 error of Laplace noise at its best bound, or at the one that was given."""
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     if pilot.given:
-        mass = float((pilot.crowds.typical * pilot.crowds.sizes).sum())
-        cost = noise * pilot.row_cap / mass
-        return ChosenBound(float(pilot.row_cap), cost, cost, 0.0)
-    return best_bound(pilot.crowds.settled if settled else pilot.crowds, noise, Disagreement.prior().mean)
+        return noise * pilot.row_cap / float((pilot.crowds.typical * pilot.crowds.sizes).sum())
+    return cost_if_known(pilot.crowds.settled, noise, Disagreement.prior().mean)
 
 
 def _rounds_price(budget: Allowance, pilot: _Pilot, removed: float, square: float, items: int) -> float:
@@ -461,4 +467,4 @@ def _rounds_price(budget: Allowance, pilot: _Pilot, removed: float, square: floa
         return np.sqrt(own if budget.shape == "gaussian" else np.minimum(1.0, 2 / math.pi * items * own))
 
     spread = Spread(DISTANCE_MIX[0], DISTANCE_MIX[1], distance)
-    return best_bound(pilot.crowds.settled, noise, Disagreement.prior().mean, spread).cost
+    return cost_if_known(pilot.crowds.settled, noise, Disagreement.prior().mean, spread)

@@ -285,6 +285,7 @@ def _buy_distance_histogram(
     versions = []
     for users in (found.typical, *found.spread_out(POSSIBLE)):
         users = _with_missing(users, found.sizes, facts, found.error)
+        users = _within_rows(users, found.sizes, facts, reach / facts.largest_mass / HIGH)
         masses = np.full(len(users), float(facts.row_cap)) if facts.rows is None else _masses(users, facts)
         present = users > 0
         points = found.sizes[present, None] * 2.0 ** (TUNING.step * np.array([-0.25, 0.25]))
@@ -314,6 +315,19 @@ def _with_missing(users: Floats, sizes: Floats, facts: Facts, error: float) -> F
     last = float(sizes[np.flatnonzero(users)[-1]])
     beyond = (sizes > last) & (sizes <= last * 2**UNSEEN)
     return users + np.where(beyond, lost / max(int(beyond.sum()), 1), 0.0)
+
+
+def _within_rows(users: Floats, sizes: Floats, facts: Facts, farthest: float) -> Floats:
+    """No larger part of users is as far out as have the rows for it, at `farthest` a row: what a histogram shows beyond
+    is noise.
+    """
+    if facts.rows is None:
+        return users
+    rows = facts.rows.typical
+    able = np.array([rows[facts.rows.sizes * farthest >= size].sum() for size in sizes]) / rows.sum()
+    above = np.minimum(np.cumsum(users[::-1])[::-1], able * users.sum())
+    within: Floats = -np.diff(above, append=0.0)
+    return within
 
 
 def _masses(users: Floats, facts: Facts) -> Floats:

@@ -18,7 +18,7 @@ from ..arrays import Floats
 from .tuning import TUNING
 from .user_sizes import Crowds
 
-__all__ = ["ChosenBound", "Disagreement", "best_bound", "bias_of", "share_above", "worth_knowing"]
+__all__ = ["ChosenBound", "Disagreement", "best_bound", "bias_of", "cost_if_known", "share_above", "worth_knowing"]
 
 
 PARTS = 4
@@ -88,15 +88,18 @@ class _Costs:
         average: Floats = self.weights @ self.total
         return average
 
+    @property
+    def if_known(self) -> float:
+        return float(self.weights @ self.total.min(axis=1))
 
-def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> ChosenBound:
+
+def best_bound(crowds: Crowds, noise: float, disagreement: float) -> ChosenBound:
     """The bound R that minimises the expected  sqrt((noise R / D(R))^2 + (2 disagreement TV(R))^2).
 
     where: noise is the l1 noise, over all items, of a sum in which one user weighs 1; D(R) = sum_u mass_u min(1, R /
-    size_u); TV(R) as in the module's text. Squares, as an item's noise and its bias are independent. `spread`: how
-    sizes lie around masses, if they are not the same.
+    size_u); TV(R) as in the module's text. Squares, as an item's noise and its bias are independent.
     """
-    costs = _costs(crowds, noise, disagreement, spread)
+    costs = _costs(crowds, noise, disagreement, None)
     expected = costs.expected
     # Among equals the largest: where all users are of one size, any smaller bound costs the same, and keeps less.
     best = int(np.nonzero(expected <= expected.min() * (1 + 1e-9))[0].max())
@@ -104,12 +107,19 @@ def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread
     return ChosenBound(float(costs.bounds[best]), float(expected[best]), *parts)
 
 
+def cost_if_known(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> float:
+    """The expected l1 error if the crowd were known: each at its own best bound. `spread`: how sizes lie around masses,
+    if they are not the same.
+    """
+    return _costs(crowds, noise, disagreement, spread).if_known
+
+
 def worth_knowing(crowds: Crowds, noise: float, disagreement: float) -> float:
     """What knowing the crowd exactly would save: the expected l1 error at the best bound for all that is possible, less
     that at the best bound for each.
     """
     costs = _costs(crowds, noise, disagreement, None)
-    return float(costs.expected.min() - costs.weights @ costs.total.min(axis=1))
+    return float(costs.expected.min()) - costs.if_known
 
 
 def bias_of(crowds: Crowds, bound: float) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from ..arrays import Booleans, Floats
+from ..arrays import Booleans, Floats, Integers
 from .measurements import inverse_variance_mean
 from .tuning import TUNING
 
@@ -39,6 +39,8 @@ NARROW = 0.4
 """Octaves above which a bin is wide: beyond the crowd, where users are few and need not fall from bin to bin."""
 CLEARLY_MORE = 2.5
 """Standard deviations by which users exceed those before them if they are a crowd of their own."""
+UNLIKELY = 0.01
+"""Readings that are less likely are left out."""
 LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
 
@@ -78,7 +80,8 @@ class Crowds:
     """What a histogram leaves possible: row t of `users` has probability `weights[t]`; column j are users of size
     `sizes[j]`, spread over `octaves[j]` around it. `error` is the standard deviation of the number of users that are
     seen; users of larger size than `seen` are not. strangers[j]: the part of the users in column j who do not continue
-    the crowd, but come after a gap.
+    the crowd, but come after a gap. readings[t]: the number of the reading that row t belongs to; a reading says which
+    bins hold users and which hold noise only.
     """
 
     sizes: Floats
@@ -88,17 +91,24 @@ class Crowds:
     error: float
     seen: float
     strangers: Floats
+    readings: Integers
 
     @property
     def typical(self) -> Floats:
-        """The geometric mean over the crowds that are possible."""
-        logs = self.weights @ np.log(self.users + 1e-9)
-        return np.where(self.users.max(axis=0) > 0, np.exp(logs) - 1e-9, 0.0).clip(0.0)
+        """The geometric mean over the crowds of the likeliest reading."""
+        return self._typical(int(np.argmax(np.bincount(self.readings, self.weights))))
+
+    def _typical(self, reading: int) -> Floats:
+        users, weights = self.users[self.readings == reading], self.weights[self.readings == reading]
+        logs = weights @ np.log(users + 1e-9) / weights.sum()
+        return np.where(users.max(axis=0) > 0, np.exp(logs) - 1e-9, 0.0).clip(0.0)
 
     @property
     def settled(self) -> Crowds:
-        """The typical crowd alone, as if it were certain."""
-        return replace(self, users=self.typical[None, :], weights=np.ones(1))
+        """The typical crowd of each reading."""
+        weights: Floats = np.bincount(self.readings, self.weights).astype(np.float64)
+        users = np.array([self._typical(reading) for reading in range(len(weights))])
+        return replace(self, users=users, weights=weights, readings=np.arange(len(weights)))
 
     def capped(self, most: float) -> Crowds:
         """The same users, of size `most` at most."""
@@ -124,11 +134,26 @@ class Crowds:
 def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds | None:
     """The crowds that `bins` leave possible; None if nothing stands out. `eager`: if nothing is clear, believe less.
     `strangers`: a few users beside the crowd are possible.
+
+    The farthest bins that stand out may be noise. So there is a reading for each bin that may be the last to hold
+    users, with its probability.
     """
-    ends = _seen(bins, eager)
-    if ends is None:
+    marked = _seen(bins, eager)
+    if not marked:
         return None
-    first, last = ends
+    first = min(window.first for window in marked)
+    readings = [(_reading(bins, first, last, strangers), chance) for last, chance in _last_bins(marked)]
+    return replace(
+        max(readings, key=lambda reading: reading[1])[0],
+        users=np.concatenate([one.users for one, _ in readings]),
+        weights=np.concatenate([one.weights * chance for one, chance in readings]),
+        strangers=np.max([one.strangers for one, _ in readings], axis=0),
+        readings=np.repeat(np.arange(len(readings)), [len(one.weights) for one, _ in readings]),
+    )
+
+
+def _reading(bins: Bins, first: int, last: int, strangers: bool) -> Crowds:
+    """The crowds that are possible if bins from `first` to `last` hold users whom noise does not hide."""
     upper = bins.edges
     lower = np.append(0.5 if upper[0] == 1 else upper[0] * upper[0] / upper[1], upper[:-1])
     least = np.append(1.0, upper[:-1] + 1) if upper[0] == 1 else lower  # whole numbers of rows: from the next one on
@@ -145,7 +170,8 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
     users = np.where(np.arange(len(shape)) <= last, shape, tails)
     error = math.sqrt(float((bins.deviations[first : last + 1] ** 2).sum()))
     alone = _strangers(shape / widths, bins.deviations / widths, bulk, last)
-    return Crowds(sizes, np.log2(upper / least), users, weights, error, float(sizes[last]), alone)
+    reading = np.zeros(len(weights), dtype=np.int64)
+    return Crowds(sizes, np.log2(upper / least), users, weights, error, float(sizes[last]), alone, reading)
 
 
 def _strangers(shape: Floats, deviations: Floats, bulk: int, last: int) -> Floats:
@@ -198,40 +224,63 @@ def _tails(
     return np.where(left > LEAST, tails, 0.0), weights[keep] / weights[keep].sum()
 
 
-def _seen(bins: Bins, eager: bool) -> tuple[int, int] | None:
-    """The first and the last bin that hold users: windows that stand out, the clearer the farther they are from others;
-    then windows beside them.
+@dataclass(frozen=True)
+class _Window:
+    """Bins that stand out of the noise, and the probability that they hold noise only."""
+
+    first: int
+    last: int
+    doubt: float
+
+
+def _last_bins(marked: list[_Window]) -> list[tuple[int, float]]:
+    """Bins that may be the last to hold users, each with its probability: those of a window, unless it or a farther
+    one holds noise only.
     """
-    marked = np.zeros(len(bins.users), dtype=bool)
+    doubts = {last: min(each.doubt for each in marked if each.last == last) for last in {each.last for each in marked}}
+    left, found = 1.0, []
+    for last in sorted(doubts, reverse=True):
+        chance = left * (1 - doubts[last]) if last > min(doubts) else left
+        left -= chance
+        found.append((last, chance))
+    likely = [(last, chance) for last, chance in found if chance > UNLIKELY]
+    total = sum(chance for _, chance in likely)
+    return [(last, chance / total) for last, chance in likely]
+
+
+def _seen(bins: Bins, eager: bool) -> list[_Window]:
+    """Windows that hold users: those that stand out, the clearer the farther they are from others; then windows beside
+    them.
+    """
+    taken = np.zeros(len(bins.users), dtype=bool)
+    marked: list[_Window] = []
     for chance in (1.0, 10.0, 100.0) if eager else (1.0, 10.0):
         for width in (1, 2, 4, 8, 16):
-            while _mark(bins, marked, width, chance * TUNING.first_alarm, beside=False):
-                pass
-        if marked.any():
+            while window := _mark(bins, taken, width, chance * TUNING.first_alarm, beside=False):
+                marked.append(window)
+        if marked:
             break
-    if not marked.any():
-        return None
-    for width in (1, 2, 4):
-        while _mark(bins, marked, width, TUNING.beside, beside=True):
-            pass
-    places = np.flatnonzero(marked)
-    return int(places[0]), int(places[-1])
+    for width in (1, 2, 4) if marked else ():
+        while window := _mark(bins, taken, width, TUNING.beside, beside=True):
+            marked.append(window)
+    return marked
 
 
-def _mark(bins: Bins, marked: Booleans, width: int, chance: float, *, beside: bool) -> bool:
-    """Mark the window that stands out most, if one does: noise alone would do so with `chance`, or, once others are
-    marked, with `more_alarm` and half as much for every octave that lies between.
+def _mark(bins: Bins, taken: Booleans, width: int, chance: float, *, beside: bool) -> _Window | None:
+    """Take the window that stands out most, if one does: noise alone would do so with `chance`, or, once others are
+    taken, with `more_alarm` and half as much for every octave that lies between. A window that just does is as likely
+    to be noise as not.
     """
-    if width > len(marked):
-        return False
+    if width > len(taken):
+        return None
     ones = np.ones(width)
-    rest, fresh = np.where(marked, 0.0, bins.users), np.convolve(~marked, ones, "valid")
-    variances = np.where(marked, 0.0, bins.deviations**2)
+    rest, fresh = np.where(taken, 0.0, bins.users), np.convolve(~taken, ones, "valid")
+    variances = np.where(taken, 0.0, bins.deviations**2)
     sums, deviations = np.convolve(rest, ones, "valid"), np.sqrt(np.convolve(variances, ones, "valid"))
     chances = np.full(len(sums), chance)
     possible = fresh > 0
-    if marked.any():
-        first, last = np.flatnonzero(marked)[[0, -1]]
+    if taken.any():
+        first, last = np.flatnonzero(taken)[[0, -1]]
         begin, end = np.arange(len(sums)), np.arange(len(sums)) + width
         logs = np.log2(bins.edges)
         gap = np.maximum(logs[np.maximum(begin - 1, 0)] - logs[last], logs[first] - logs[end - 1])
@@ -244,15 +293,18 @@ def _mark(bins: Bins, marked: Booleans, width: int, chance: float, *, beside: bo
     clear = np.where(possible, sums / np.maximum(deviations, 1e-300) - limits, -np.inf)
     best = int(np.argmax(clear))
     if clear[best] < 0:
-        return False
+        return None
+    tried = chances[best] * np.geomspace(1.0, 1e-6, 25)
+    standing = _limits(tried, np.full(len(tried), fresh[best]), bins.laplace)
+    noise = float(np.exp(np.interp(limits[best] + clear[best], standing, np.log(tried))))
     totals = np.append(0.0, np.cumsum(rest[best : best + width]))
     squares = np.append(0.0, np.cumsum(variances[best : best + width]))
     i, j = max(
         ((i, j) for i in range(width) for j in range(i + 1, width + 1) if squares[j] > squares[i]),
         key=lambda ends: (totals[ends[1]] - totals[ends[0]]) / math.sqrt(squares[ends[1]] - squares[ends[0]]),
     )
-    marked[best + i : best + j] = True
-    return True
+    taken[best + i : best + j] = True
+    return _Window(best + i, best + j - 1, noise / (noise + float(chances[best])))
 
 
 def _limits(chances: Floats, bins: Floats, laplace: bool) -> Floats:
