@@ -35,7 +35,8 @@ def plot_series(series: Series, items: Sequence[Item] | None, n: int, measure: M
     places = range(0, len(series), step)
     ax.set_xticks(list(places), [shown_name(series.labels[place], 20) for place in places])
     if max(len(one) for one in series.labels) * len(places) > 60:
-        ax.tick_params(axis="x", rotation=45)
+        for text in ax.get_xticklabels():
+            text.set(rotation=45, ha="right", rotation_mode="anchor")
     ax.set_ylim(bottom=0)
     ax.margins(x=0.02)
     ax.spines[["top", "right"]].set_visible(False)
