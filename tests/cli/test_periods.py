@@ -98,7 +98,9 @@ def test_json(folder):
         "drawn": {"epsilon": 0.5, "delta": 1e-6},
     }
     (own,) = figures["periods"]
-    assert (own["period"], own["spent_epsilon"], len(own["would_fit"])) == ("2026-10", 0.5, 3)
+    assert own == {"period": "2026-10", "releases": 1, "unfinished": 0, "spent_epsilon": 0.5}
+    alone = json.loads(run("ledger", "show", "v.ledger", "--period", "2026-10", "--json").stdout)
+    assert (alone["spent_epsilon"], len(alone["would_fit"])) == (0.5, 3)
     (entry,) = json.loads(run("ledger", "history", "v.ledger", "--json").stdout)
     assert (entry["period"], entry["period_column"]) == ("2026-10", "day")
 

@@ -142,9 +142,9 @@ def test_bad_arguments(series):
         with pytest.raises(InvalidArgument, match="at least two"):
             Series(given)
     for label in ("", " ", 7):
-        with pytest.raises(InvalidArgument, match="label="):
+        with pytest.raises(InvalidArgument, match="the label"):
             Series({"1": series.releases[0], label: series.releases[1]})
-    with pytest.raises(UnknownItem, match="item='z'"):
+    with pytest.raises(UnknownItem, match="items: 'z'"):
         series.points(["a", "z"])
     for items in ([], "ab", ["a", "a"]):
         with pytest.raises(InvalidArgument, match="items="):

@@ -139,6 +139,8 @@ class TestKeeping:
         assert november.spent() == pytest.approx(0.2)
         assert (of(path, "2026-09").spent(), of(path, "2026-09").composition()) == (0.0, None)
         assert ledger.spent_overall() == pytest.approx(0.3)
+        assert ledger.spent_by_period() == pytest.approx({"2026-10": 0.1, "2026-11": 0.2})
+        assert list(ledger.spent_by_period()) == ledger.periods()
         assert [(entry.period, entry.period_column) for entry in ledger.history()] == [
             ("2026-11", "day"),
             ("2026-11", "day"),
@@ -188,6 +190,7 @@ class TestKeeping:
         with pytest.raises(InvalidArgument, match="has one budget for all time"):
             of(path, "2026-11")
         assert (plain.every, plain.period, plain.overall, plain.periods()) == (None, None, None, [])
+        assert plain.spent_by_period() == {}
 
     @pytest.mark.parametrize("column", ["", 7, "a\x00b", "\udc80", "x" * 501])
     def test_columns(self, ledger, path, column):

@@ -6,6 +6,7 @@ import json
 import math
 import uuid
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,14 +111,9 @@ def _show_all_periods(ledger: Ledger, *, as_json: bool) -> None:
     """The budget of each period that was used, and what all of them mean for a user who is in all of them."""
     from ..privacy import Ledger
 
-    entries = ledger.history()
-    opened = [Ledger.open(ledger.path, period=name) for name in ledger.periods()]
+    entries, spent = ledger.history(), ledger.spent_by_period()
     if as_json:
-        found = [
-            {"period": name, **_figures(one, [entry for entry in entries if entry.period == name])}
-            for name, one in zip(ledger.periods(), opened, strict=True)
-        ]
-        typer.echo(json.dumps(period_figures(ledger, entries, found), indent=1))
+        typer.echo(json.dumps(period_figures(ledger, entries, spent), indent=1))
         return
     finished = sum(entry.finished for entry in entries)
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -132,7 +128,8 @@ def _show_all_periods(ledger: Ledger, *, as_json: bool) -> None:
     console.print(table)
     if entries:
         console.print()
-        show_periods(console, opened, entries, lambda one: _would_fit(one, last=True)[0])
+        opened = partial(Ledger.open, ledger.path)
+        show_periods(console, entries, spent, lambda name: _would_fit(opened(period=name), last=True)[0])
 
 
 def history(path: PathArgument, period: PeriodOption = None, as_json: JsonOption = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +45,8 @@ def whole_user(ledger: Ledger, entries: Sequence[Entry]) -> list[tuple[str, str]
     return lines
 
 
-def period_figures(ledger: Ledger, entries: Sequence[Entry], periods: list[dict[str, Any]]) -> dict[str, Any]:
-    """All figures of a ledger with periods, for JSON; `periods`: those of each."""
+def period_figures(ledger: Ledger, entries: Sequence[Entry], spent: Mapping[str, float]) -> dict[str, Any]:
+    """The figures of a ledger with periods, for JSON. What would fit is for `--period` to say: it takes a while."""
     return {
         "budget": ledger.budget.to_dict(),
         "every": ledger.every,
@@ -55,34 +55,40 @@ def period_figures(ledger: Ledger, entries: Sequence[Entry], periods: list[dict[
         "unfinished": sum(not entry.finished for entry in entries),
         "without_period_column": sum(entry.period_column is None for entry in entries),
         "whole_user": _whole_user(ledger),
-        "periods": periods,
+        "periods": [
+            {
+                "period": name,
+                "releases": sum(entry.period == name for entry in entries),
+                "unfinished": sum(entry.period == name and not entry.finished for entry in entries),
+                "spent_epsilon": epsilon,
+            }
+            for name, epsilon in spent.items()
+        ],
     }
 
 
 def show_periods(
     console: Console,
-    opened: Sequence[Ledger],
     entries: Sequence[Entry],
-    would_fit: Callable[[Ledger], dict[str, Any]],
+    spent: Mapping[str, float],
+    would_fit: Callable[[str], dict[str, Any]],
 ) -> None:
     """A line for each of the last periods: its releases, what they spent, what would fit."""
     from .display import say
 
-    shown = opened[-_MOST_PERIODS:]
-    if len(shown) < len(opened):
-        say(console, f"{len(opened) - len(shown)} earlier periods, then")
+    shown = list(spent)[-_MOST_PERIODS:]
+    if len(shown) < len(spent):
+        say(console, f"{len(spent) - len(shown)} earlier periods, then")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("period", "releases", "spent", "would fit"):
         table.add_column(name, overflow="fold", justify="right" if name == "releases" else "left")
-    for one in shown:
-        assert one.period is not None
-        own = [entry for entry in entries if entry.period == one.period.name]
-        fits = would_fit(one)
+    for name in shown:
+        own = [entry for entry in entries if entry.period == name]
+        fits = would_fit(name)
         unfinished = sum(not entry.finished for entry in own)
         number = f"{len(own)}, {unfinished} unfinished" if unfinished else str(len(own))
-        spent = f"epsilon {one.spent():.3g}"
         fitting = f"epsilon {fits['epsilon']:g} by {fits['mechanism']}" if fits["epsilon"] else "nothing"
-        table.add_row(*map(Text, (one.period.name, number, spent, fitting)))
+        table.add_row(*map(Text, (name, number, f"epsilon {spent[name]:.3g}", fitting)))
     console.print(table)
 
 

@@ -23,10 +23,12 @@ def check_series(series: Series) -> None:
     """Refuse releases that cannot be compared, by the rules for two of them, and labels that name nothing."""
     for label, release in zip(series.labels, series.releases, strict=True):
         if not isinstance(label, str) or not label.strip():
-            raise InvalidArgument(f"label={label!r:.80}: needs to be a text, such as '2026-11'.", argument="releases")
+            raise InvalidArgument(
+                f"releases: the label {label!r:.80} needs to be a text, such as '2026-11'.", argument="releases"
+            )
         if not isinstance(release, Release):
             raise InvalidArgument(
-                f"releases[{label!r}]: needs to be a Release; of a grouped one, a group.", argument="releases"
+                f"releases: {label!r} needs to be a Release; of a grouped one, a group.", argument="releases"
             )
     if len(series) < 2:
         raise InvalidArgument(f"releases: needs at least two, and has {len(series)}.", argument="releases")
@@ -94,11 +96,11 @@ def _known(series: Series, items: Sequence[Item]) -> list[Item]:
     for item in items:
         if not any(item in release for release in series.releases):
             raise UnknownItem(
-                f"item={item!r}: needs to be an item of one of the releases.", item=item, argument="items"
+                f"items: {item!r} needs to be an item of one of the releases.", item=item, argument="items"
             )
         if is_unlisted(item) and not same:
             raise InvalidArgument(
-                f"item={str(item)!r}: stands for other items at each time, as the lists differ. Choose listed items.",
+                f"items: {str(item)!r} stands for other items at each time, as the lists differ. Choose listed items.",
                 argument="items",
             )
     return list(items)

@@ -146,10 +146,17 @@ class Ledger:
 
         Of a ledger with periods, for what was charged to the period that it was opened for.
         """
-        entries = self._own(self.history())
-        if not entries:
-            return 0.0
-        return self._terms.limit.filter.as_epsilon(entries[0].composition, total(entry.cost for entry in entries))
+        return self._spent(self._own(self.history()))
+
+    def spent_by_period(self) -> dict[str, float]:
+        """What `spent` says of each period that has a charge, in the order of the calendar."""
+        entries = self.history()
+        if self.every is None:
+            return {}
+        own: dict[Period, list[Entry]] = {}
+        for entry in entries:
+            own.setdefault(Period.parse(self.every, entry.period), []).append(entry)
+        return {period.name: self._spent(own[period]) for period in sorted(own)}
 
     def spent_overall(self) -> float:
         """For readers: about the epsilon that one ledger would need for all releases of all periods.
@@ -292,6 +299,12 @@ class Ledger:
         """The charges that share the budget: all, or those of the period."""
         self.check_period()
         return [entry for entry in entries if self.period is None or entry.period == self.period.name]
+
+    def _spent(self, entries: Sequence[Entry]) -> float:
+        """About the epsilon of a budget that these charges, which share one, would fill."""
+        if not entries:
+            return 0.0
+        return self._terms.limit.filter.as_epsilon(entries[0].composition, total(entry.cost for entry in entries))
 
     def _refusal(self, entries: Sequence[Entry], plan: Plan) -> str | None:
         """The limit that a release of this plan would break, in words; None if it fits."""
