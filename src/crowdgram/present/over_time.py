@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["plot_series"]
 
 _COLORS = ("#08519c", "#d94801", "#238b45", "#6a51a3", "#b8860b", "#c51b8a", "#525252", "#17888f")
-_TALL = 0.055
-"""Of the height: how far apart the names at the right have to be."""
+_TALL = 0.2
+"""Inches: how far apart the names at the right have to be."""
 _MOST_TICKS = 16
 
 
@@ -68,7 +68,7 @@ def _draw(ax: matplotlib.axes.Axes, line: Sequence[SeriesPoint], color: str) -> 
 def _name_lines(ax: matplotlib.axes.Axes, lines: Sequence[Sequence[SeriesPoint]]) -> None:
     """Names at the right end, in the order of the last values, pushed apart so that none covers another."""
     low, high = ax.get_ylim()
-    apart = _TALL * (high - low)
+    apart = _TALL / (ax.get_figure().get_figheight() - 1.0) * (high - low)  # type: ignore[union-attr]
     ends = []
     for place, line in enumerate(lines):
         last = next((one.value for one in reversed(line) if one.value is not None), 0.0)
@@ -77,6 +77,8 @@ def _name_lines(ax: matplotlib.axes.Axes, lines: Sequence[Sequence[SeriesPoint]]
     heights: list[float] = []
     for end in ends:
         heights.append(max(end[0], heights[-1] + apart) if heights else end[0])
+    for place in reversed(range(len(heights))):  # and down again from the top
+        heights[place] = min(heights[place], high if place == len(heights) - 1 else heights[place + 1] - apart)
     for (value, place, item, gone), height in zip(ends, heights, strict=True):
         color, said = _COLORS[place % len(_COLORS)], shown_name(label(item), 28)
         ax.annotate(
