@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import random
 import sqlite3
 import zlib
@@ -61,6 +62,12 @@ def without_triggers(path, statement):
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             connection.execute(f"DROP TRIGGER {name}")
         assert connection.execute(statement).rowcount == 1
+
+
+def wider(terms):
+    """Terms whose boxes promise more than their delta."""
+    boxes = [box | {"mu": 2 * box["mu"]} for box in terms["filter"]["boxes"]]
+    return terms | {"filter": terms["filter"] | {"boxes": boxes}}
 
 
 class TestNames:
@@ -328,6 +335,27 @@ class TestFiles:
         without_triggers(path, f"UPDATE charges SET body = '{changed}', digest = '{digest_of(before, changed)}'")
         with pytest.raises(LedgerFailure, match="damaged"):
             ledger.history()
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda terms: terms | {"every": "fortnight"},
+            lambda terms: terms | {"every": ["month"]},
+            lambda terms: terms | {"overall": None},
+            lambda terms: terms | {"overall": terms["overall"] | {"guarantee": {"epsilon": 99.0, "delta": 1e-6}}},
+            lambda terms: terms | {"overall": wider(terms["overall"])},
+            lambda terms: terms | wider(terms),
+            lambda terms: {name: value for name, value in terms.items() if name != "every"},
+        ],
+    )
+    def test_terms_with_a_right_digest_and_wrong_content_are_refused(self, path, change):
+        Ledger.create(path, 1.0, 1e-6, every="month", epsilon_overall=3.0)
+        with sqlite3.connect(path) as connection:
+            terms = json.loads(connection.execute("SELECT body FROM budget").fetchone()[0])
+        body = json.dumps(change(terms))
+        without_triggers(path, f"UPDATE budget SET body = '{body}', digest = '{digest_of('budget', body)}'")
+        with pytest.raises(LedgerFailure, match="damaged"):
+            Ledger.open(path)
 
     @pytest.mark.slow
     def test_flipped_bits_never_make_it_cheaper(self, path, tmp_path):
