@@ -1,6 +1,6 @@
 """Kill releases at every stage, without warning, and see that the ledger never charges less than was shown.
 
-    python bench/kills.py [--kills 200] [--stages NAME ...] [--json FILE] [--mutant NAME]
+    python bench/kills.py [--kills 200] [--periods] [--stages NAME ...] [--json FILE] [--mutant NAME]
 
 See bench/README.md for what is done and checked. Exits with 1 if anything was amiss. Needs Linux or macOS.
 """
@@ -31,6 +31,7 @@ from crowdgram.synth import Crowd
 
 PROMISE = {"epsilon": 0.02, "delta": 1e-9}
 KILLS_A_LEDGER = 40
+MONTHS = ("2026-01", "2026-02", "2026-03")
 WAYS = ("stage", "statement", "moment", "storm")
 MUTANTS = ("late-charge", "early-show")
 """Broken on purpose: one charges after it has read, one shows before it has stored. The checks must catch both."""
@@ -61,11 +62,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--kills", type=int, default=200, help="how many processes to kill (200)")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     parser.add_argument("--stages", nargs="+", help="kill at these stages only (all of them)")
+    parser.add_argument("--periods", action="store_true", help="charge to the months of a ledger with periods, in turn")
     parser.add_argument("--mutant", choices=MUTANTS, help="try a mutant instead: it must be caught")
     options = parser.parse_args(arguments)
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        verdict = run(Path(folder), options.kills, options.mutant, options.stages)
+        verdict = run(Path(folder), options.kills, options.mutant, options.stages, periods=options.periods)
     print(f"{verdict.kills} kills in {time.monotonic() - start:.0f} s: {_listed(verdict.by_way)}")
     print(f"what became of the release: {_listed(verdict.by_state)}")
     print(f"ended before the kill: {verdict.ended_before}")
@@ -77,7 +79,9 @@ def main(arguments: list[str]) -> int:
     return 1 if verdict.faults else 0
 
 
-def run(folder: Path, kills: int, mutant: str | None = None, only: list[str] | None = None) -> Verdict:
+def run(
+    folder: Path, kills: int, mutant: str | None = None, only: list[str] | None = None, *, periods: bool = False
+) -> Verdict:
     """Kill that many children, in turn at a stage, at an SQL statement, at a moment, and in a storm of charges."""
     crowd = Crowd(users=60, rows=5, items=6, seed=1, strings=True)
     crowd.write(folder / "visits.csv", domain=folder / "items.txt", overwrite=True)
@@ -94,32 +98,33 @@ def run(folder: Path, kills: int, mutant: str | None = None, only: list[str] | N
     while verdict.kills < kills and turn < 4 * kills + 20:
         if turn % KILLS_A_LEDGER == 0:
             path = folder / f"{turn}.ledger"
-            Ledger.create(path, 30.0, 1e-5)
+            Ledger.create(path, 30.0, 1e-5, every="month" if periods else None)
+        month = MONTHS[turn % len(MONTHS)] if periods else None
         way = WAYS[turn % len(WAYS)]
         place = turn // len(WAYS)
         before = Ledger.open(path).history()
         if way == "stage":
-            told = _spawn(folder, path, stage=stages[place % len(stages)])
+            told = _spawn(folder, path, month, stage=stages[place % len(stages)])
         elif way == "statement":
-            told = _spawn(folder, path, statement=1 + place % statements)
+            told = _spawn(folder, path, month, statement=1 + place % statements)
         elif way == "moment":
-            told = _spawn(folder, path, seconds=chance.uniform(0.0, 1.1 * seconds))
+            told = _spawn(folder, path, month, seconds=chance.uniform(0.0, 1.1 * seconds))
         else:
-            told = _spawn(folder, path, storm=True, seconds=chance.uniform(0.0, 0.3))
+            told = _spawn(folder, path, month, storm=True, seconds=chance.uniform(0.0, 0.3))
         turn += 1
         if told.killed:
             verdict.kills += 1
             verdict.by_way[way] += 1
         else:
             verdict.ended_before += 1
-        _judge(verdict, f"{way} {place}", path, before, told)
+        _judge(verdict, f"{way} {place}", path, before, told, month)
     return verdict
 
 
-def _judge(verdict: Verdict, name: str, path: Path, before: list[Entry], told: Told) -> None:
+def _judge(verdict: Verdict, name: str, path: Path, before: list[Entry], told: Told, month: str | None = None) -> None:
     """The ledger after a kill: sound, nothing forgotten, and no less charged than was read and shown."""
     try:
-        found = Ledger.open(path)
+        found = Ledger.open(path, period=month)
         found.check()
         after = found.history()
     except Exception as error:  # noqa: BLE001 (whatever it is, it is a fault)
@@ -131,6 +136,8 @@ def _judge(verdict: Verdict, name: str, path: Path, before: list[Entry], told: T
         verdict.by_state["not charged"] += 1
     if [entry.at for entry in after[: len(before)]] != [entry.at for entry in before]:
         verdict.faults.append(f"{name}: earlier charges changed")
+    if any(entry.period != month for entry in new):
+        verdict.faults.append(f"{name}: another period was charged")
     if told.read > len(new):
         verdict.faults.append(f"{name}: rows were read without a charge")
     for number, digest in told.shown.items():
@@ -151,7 +158,7 @@ def _rehearse(folder: Path) -> tuple[list[str], int, float]:
         seen: list[str] = []
         count = _count_statements()
         start = time.monotonic()
-        _release(folder, path, seen.append)
+        _release(folder, Ledger.open(path), seen.append)
         told.write_text(json.dumps([seen, count[0], time.monotonic() - start]))
         os._exit(0)
     os.waitpid(child, 0)
@@ -162,6 +169,7 @@ def _rehearse(folder: Path) -> tuple[list[str], int, float]:
 def _spawn(
     folder: Path,
     path: Path,
+    month: str | None = None,
     *,
     stage: str | None = None,
     statement: int | None = None,
@@ -178,7 +186,7 @@ def _spawn(
         try:
             if statement is not None:
                 _count_statements(statement)
-            (_storm if storm else _one)(folder, path, sender, stage)
+            (_storm if storm else _one)(folder, Ledger.open(path, label="to be killed", period=month), sender, stage)
         finally:
             os._exit(0)
     os.close(sender)
@@ -196,7 +204,7 @@ def _spawn(
     )
 
 
-def _one(folder: Path, path: Path, sender: int, stage: str | None) -> None:
+def _one(folder: Path, ledger: Ledger, sender: int, stage: str | None) -> None:
     """A release that tells when it goes on to read rows, and what it shows."""
 
     def progress(name: str) -> None:
@@ -206,12 +214,11 @@ def _one(folder: Path, path: Path, sender: int, stage: str | None) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     _show_by(sender)
-    _release(folder, path, progress)
+    _release(folder, ledger, progress)
 
 
-def _storm(_folder: Path, path: Path, sender: int, _stage: str | None) -> None:
+def _storm(_folder: Path, found: Ledger, sender: int, _stage: str | None) -> None:
     """Charges and settlements in a row, without a table: most kills fall into a commit."""
-    found = Ledger.open(path, label="storm")
     guarantee = Guarantee(PROMISE["epsilon"])
     plan = Laplace().plan(guarantee, Request("rows", 1, lambda _: None), 4)
     event = LaplaceEvent("counts by item", 1, laplace_scale(1, guarantee.epsilon), 4)
@@ -223,13 +230,13 @@ def _storm(_folder: Path, path: Path, sender: int, _stage: str | None) -> None:
         os.write(sender, f"shown {number} {_sha(document)}\n".encode())
 
 
-def _release(folder: Path, path: Path, progress: Callable[[str], None]) -> None:
+def _release(folder: Path, ledger: Ledger, progress: Callable[[str], None]) -> None:
     pipeline.release(
         str(folder / "visits.csv"),
         user="user",
         item="item",
         domain=str(folder / "items.txt"),
-        ledger=Ledger.open(path, label="to be killed"),
+        ledger=ledger,
         progress=progress,
         **PROMISE,
     )

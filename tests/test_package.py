@@ -77,6 +77,8 @@ def test_all_is_complete_and_resolves():
         "Paper",
         "Quantity",
         "Release",
+        "Series",
+        "SeriesPoint",
         "__version__",
         "load",
         "recover",

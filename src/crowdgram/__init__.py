@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from .paper import Paper
     from .privacy import Adjacency, Guarantee, Ledger
     from .releases import recover, release
-    from .results import Difference, GroupedRelease, ItemCount, ItemCounts, ItemEstimate, Other, Quantity, Release
+    from .results import (
+        Difference,
+        GroupedRelease,
+        ItemCount,
+        ItemCounts,
+        ItemEstimate,
+        Other,
+        Quantity,
+        Release,
+        Series,
+        SeriesPoint,
+    )
     from .tables import Bins, Csv, Database
 
 __all__ = [
@@ -46,6 +57,8 @@ __all__ = [
     "Paper",
     "Quantity",
     "Release",
+    "Series",
+    "SeriesPoint",
     "__version__",
     "load",
     "recover",
@@ -75,6 +88,8 @@ _HOMES = {
     "Paper": "paper",
     "Quantity": "results",
     "Release": "results",
+    "Series": "results",
+    "SeriesPoint": "results",
     "load": "export",
     "recover": "releases",
     "release": "releases",

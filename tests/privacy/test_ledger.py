@@ -217,9 +217,9 @@ class TestRefusing:
 
     def test_a_newer_ledger(self, ledger, path):
         with sqlite3.connect(path) as connection:
-            connection.execute("PRAGMA user_version = 2")
+            connection.execute("PRAGMA user_version = 3")
         for action in (lambda: Ledger.open(path), lambda: charge(ledger)):
-            with pytest.raises(LedgerFailure, match=r"schema version 2.*newer Crowdgram"):
+            with pytest.raises(LedgerFailure, match=r"schema version 3.*newer Crowdgram"):
                 action()
 
     def test_another_journal(self, ledger, path):

@@ -59,7 +59,7 @@ class Pair:
 class RowPair:
     """Two tables of rows, as a release takes them, that differ in all rows of one user.
 
-    columns: user, then whatever the release asks for; whole numbers all.
+    columns: user, then whatever the release asks for; whole numbers all. dates: those that are days since 1970.
     """
 
     name: str
@@ -67,6 +67,7 @@ class RowPair:
     crowd: tuple[tuple[int, ...], ...]
     first: tuple[tuple[int, ...], ...]
     second: tuple[tuple[int, ...], ...] = ()
+    dates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         changed = {row[0] for row in (*self.first, *self.second)}
@@ -81,8 +82,9 @@ class RowPair:
 
     def _rows(self, own: tuple[tuple[int, ...], ...]) -> pa.Table:
         rows = (*self.crowd, *own)
-        places = enumerate(self.columns)
-        return pa.table({name: pa.array([row[place] for row in rows], pa.int64()) for place, name in places})
+        columns = {name: pa.array([row[place] for row in rows], pa.int64()) for place, name in enumerate(self.columns)}
+        days = {name: columns[name].cast(pa.int32()).cast(pa.date32()) for name in self.dates}
+        return pa.table({**columns, **days})
 
 
 def pairs_for(adjacency: Adjacency) -> tuple[Pair, ...]:

@@ -18,7 +18,7 @@ from ..releases.registry import as_mechanism
 from ..tables import UNIT, Domain, ItemSets, WeightedSets, count_rows, item_sets, open_rows, read_domain, tally_rows
 from .attack import Case
 from .mutants import Mutant
-from .whole_releases import GROUP_VALUES, KINDS, PLACES, WHOLE_RELEASES, run_release
+from .whole_releases import GROUP_VALUES, KINDS, PLACES, WHOLE_RELEASES, run_periods, run_release
 
 __all__ = ["RELEASE_MUTANTS"]
 
@@ -87,6 +87,12 @@ def each_column(table: Any, spending: Spending, request: Request) -> tuple[Any, 
     )
 
 
+def every_period(table: Any, spending: Spending, request: Request) -> Any:
+    """A release of every period that reads the rows of all: each pays for a user's rows of one period again."""
+    asked = {"item": "item", "domain": list(KINDS), "mechanism": Laplace()}
+    return run_periods(table, spending, request, period_column=None, **asked)
+
+
 def _mutants() -> tuple[Mutant, ...]:
     add = Adjacency.ADD_REMOVE
     usual, pure = Guarantee(1.0, 1e-6, add), Guarantee(1.0, 0.0, add)
@@ -94,7 +100,7 @@ def _mutants() -> tuple[Mutant, ...]:
     edge, many, *_ = WHOLE_RELEASES["found-items"].pairs(add)
 
     def case(release: str, claim: Guarantee, name: str | None = None, by: str = "laplace", **changes: Any) -> Case:
-        ask = partial(run_release, mechanism=as_mechanism(by), **WHOLE_RELEASES[release].arguments)
+        ask = partial(WHOLE_RELEASES[release].ask, mechanism=as_mechanism(by), **WHOLE_RELEASES[release].arguments)
         made = Case(f"{release}: {by}", ask, "users", claim, pairs=WHOLE_RELEASES[release].pairs(add))
         return replace(made, name=name or made.name, **changes)
 
@@ -128,6 +134,12 @@ def _mutants() -> tuple[Mutant, ...]:
             case("columns", pure, "each-column", mechanism=each_column),
             case("columns", pure),
             WHOLE_RELEASES["columns"].pairs(add),
+        ),
+        Mutant(
+            "every period with the whole budget, read without its filter",
+            case("periods", pure, "every-period", mechanism=every_period),
+            case("periods", pure),
+            WHOLE_RELEASES["periods"].pairs(add)[:1],
         ),
     )
 

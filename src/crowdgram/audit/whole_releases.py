@@ -1,4 +1,4 @@
-"""Whole releases under attack, from rows to what comes out: found items, groups, counted rows, several columns.
+"""Whole releases under attack, from rows to what comes out: found items, groups, counted rows, columns, periods.
 
 A mechanism is attacked on counts. Here the rest is: how rows become counts, which items they are counted for, and what
 finding these gives away. The tables of each release are made to be hard for it.
@@ -6,22 +6,25 @@ finding these gives away. The tables of each release are made to be hard for it.
 
 from __future__ import annotations
 
+import datetime
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgument
 from ..mechanisms import Discovering, Request, Weight
-from ..privacy import Adjacency, Guarantee, Spending
+from ..privacy import Adjacency, Guarantee, Ledger, Spending
 from ..releases.pipeline import run
 from ..releases.query import Query
 from ..releases.registry import as_mechanism
 from .attack import Case
 from .pairs import RowPair
 
-__all__ = ["WHOLE_RELEASES", "WholeRelease", "release_cases", "run_release"]
+__all__ = ["WHOLE_RELEASES", "WholeRelease", "release_cases", "run_periods", "run_release"]
 
 TARGET_USER = 10**6
 ON_EDGE = 48
@@ -29,6 +32,7 @@ ON_EDGE = 48
 UNSHARED_ITEMS = 1100
 """Items of one user alone: more than are weighed."""
 GROUP_VALUES, KINDS, PLACES = range(4), range(2), range(3)
+PERIODS = ("2026-10", "2026-11")
 HUGE = 2**62
 
 RowTuples = tuple[tuple[int, ...], ...]
@@ -36,11 +40,12 @@ RowTuples = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class WholeRelease:
-    """A way to ask for a release: its arguments, and the tables that it is attacked on."""
+    """A way to ask for a release: its arguments, the tables that it is attacked on, and what asks for it."""
 
     name: str
     arguments: Mapping[str, Any]
     pairs: Callable[[Adjacency], tuple[RowPair, ...]]
+    ask: Callable[..., Any]
 
     @property
     def finds(self) -> bool:
@@ -77,7 +82,7 @@ def release_cases(
             offered = Guarantee(epsilon, delta, adjacency)
             kind.check(offered, weight)
             claim = offered if release.finds else kind.promised(offered)
-            ask = partial(run_release, mechanism=kind, **release.arguments)
+            ask = partial(release.ask, mechanism=kind, **release.arguments)
             yield Case(f"{name}: {mechanism}", ask, weight, claim, pairs=release.pairs(adjacency))
 
 
@@ -85,6 +90,20 @@ def run_release(table: Any, spending: Spending, request: Request, **arguments: A
     """A whole release of `table`. Its budget is its own; `spending` says how large it is, and who draws the noise."""
     query = Query(user="user", guarantee=spending.guarantee, weight=request.weight, **arguments)
     return run(table, query, sampler=spending.sampler)
+
+
+def run_periods(
+    table: Any, spending: Spending, request: Request, *, period_column: str | None = "day", **arguments: Any
+) -> tuple[Any, ...]:
+    """A release of every period, each with the whole budget of that period in one ledger. What is claimed for all of
+    them is the budget of one: the tables differ in one period.
+    """
+    g = spending.guarantee
+    query = Query(user="user", guarantee=g, weight=request.weight, **arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Ledger.create(Path(folder, "audit.ledger"), g.epsilon, g.delta, g.adjacency, every="month").path
+        opened = [Ledger.open(path, period=period, period_column=period_column) for period in PERIODS]
+        return tuple(run(table, query, ledger=one, sampler=spending.sampler) for one in opened)
 
 
 def _found(adjacency: Adjacency) -> tuple[RowPair, ...]:
@@ -162,6 +181,26 @@ def _joint(adjacency: Adjacency) -> tuple[RowPair, ...]:
     return (RowPair("a user at a corner", ("user", "kind", "place"), crowd, first, _replaced(adjacency, second)),)
 
 
+def _periods(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """A user on the first or the last day of one period, in a crowd that is in both."""
+    october, november, last = (
+        (datetime.date(2026, *day) - datetime.date(1970, 1, 1)).days for day in ((10, 5), (11, 1), (11, 30))
+    )
+    columns = ("user", "item", "day")
+    crowd = tuple((user, kind, day) for user in range(100) for kind in KINDS for day in (october, november))
+    return tuple(
+        RowPair(
+            f"a user on the {name} day of a month",
+            columns,
+            crowd,
+            ((TARGET_USER, 0, day),) * 6,
+            _replaced(adjacency, ((TARGET_USER, 1, day),) * 6),
+            dates=("day",),
+        )
+        for name, day in (("first", november), ("last", last))
+    )
+
+
 def _replaced(adjacency: Adjacency, rows: RowTuples) -> RowTuples:
     return rows if adjacency is Adjacency.REPLACE else ()
 
@@ -169,17 +208,22 @@ def _replaced(adjacency: Adjacency, rows: RowTuples) -> RowTuples:
 WHOLE_RELEASES = {
     release.name: release
     for release in (
-        WholeRelease("found-items", {"item": "item"}, _found),
-        WholeRelease("found-groups", {"item": "item", "by": "group"}, _found_groups),
+        WholeRelease("found-items", {"item": "item"}, _found, run_release),
+        WholeRelease("found-groups", {"item": "item", "by": "group"}, _found_groups, run_release),
         WholeRelease(
-            "groups", {"item": "item", "by": "group", "groups": list(GROUP_VALUES), "domain": list(KINDS)}, _grouped
+            "groups",
+            {"item": "item", "by": "group", "groups": list(GROUP_VALUES), "domain": list(KINDS)},
+            _grouped,
+            run_release,
         ),
-        WholeRelease("counts", {"item": "item", "count": "n", "domain": list(KINDS)}, _counted),
+        WholeRelease("counts", {"item": "item", "count": "n", "domain": list(KINDS)}, _counted, run_release),
         WholeRelease(
             "columns",
             {"item": ["kind", "place"], "domain": {"kind": list(KINDS), "place": list(PLACES)}},
             _joint,
+            run_release,
         ),
+        WholeRelease("periods", {"item": "item", "domain": list(KINDS)}, _periods, run_periods),
     )
 }
 """What can be asked of a release, by name."""

@@ -269,6 +269,17 @@ def release(
         Path | None, typer.Option(help="The data set's budget: the release is charged to it, and stored in it.")
     ] = None,
     label: Annotated[str, typer.Option(help="What the release is for; shown in the ledger's history.")] = "",
+    period: Annotated[
+        str | None,
+        typer.Option(help="The period to charge, such as 2026-11, of a ledger made with --every. It is never guessed."),
+    ] = None,
+    period_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of dates or timestamps: only rows of --period are read. [default: all rows, and the operator "
+            "answers for them]"
+        ),
+    ] = None,
     csv: Annotated[Path | None, typer.Option(help="Also write the distribution as CSV here.")] = None,
     input_format: Annotated[
         FormatChoice | None, typer.Option("--format", help="What standard input holds, for TABLE -. [default: csv]")
@@ -300,6 +311,9 @@ def release(
         raise InvalidArgument(
             f"--label {label!r} is for the history of a ledger. Give --ledger too.", argument="--label"
         )
+    for option, value in (("--period", period), ("--period-column", period_column)):
+        if value is not None and ledger is None:
+            raise InvalidArgument(f"{option} {value!r} is for a ledger. Give --ledger too.", argument=option)
     piped = is_standard(source) and table is None and query is None
     if input_format is not None and not piped:
         raise InvalidArgument(
@@ -322,7 +336,10 @@ def release(
         if csv.resolve() == output.resolve():
             raise InvalidArgument(f"--csv and --output are both {str(output)!r}. Give two names.", argument="--csv")
         _check_target("--csv", csv, inputs, force=force)
-    budget = None if ledger is None else Ledger.open(ledger, label=label)
+    budget = None
+    if ledger is not None:
+        budget = Ledger.open(ledger, label=label, period=period, period_column=period_column)
+        budget.check_period()
     with contextlib.ExitStack() as stack:
         stages = stack.enter_context(Stages(Console(stderr=True), quiet=quiet))
         stack.enter_context(_interruptible(stages, ledger))

@@ -6,6 +6,7 @@ import json
 import math
 import uuid
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from rich.text import Text
 from ..errors import UnwritableTarget
 from ..privacy import Adjacency
 from .command import ForceOption, QuietOption
+from .periods import EveryChoice, period_figures, show_periods, whole_user
 from .streams import is_standard, print_json
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ _WIDE_TERMINAL = 100
 
 PathArgument = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+PeriodOption = Annotated[str | None, typer.Option(help="One period of a ledger that has them, such as 2026-11.")]
 
 
 def create(
@@ -41,23 +44,48 @@ def create(
     adjacency: Annotated[
         Adjacency, typer.Option(help="Which tables are neighbours; releases must be of the same.")
     ] = Adjacency.ADD_REMOVE,
+    every: Annotated[
+        EveryChoice | None,
+        typer.Option(help="Give each such period the budget anew. What is protected is a user's rows of one period."),
+    ] = None,
+    epsilon_overall: Annotated[
+        float | None,
+        typer.Option(help="With --every: limit of all periods together, for a user who is in all of them."),
+    ] = None,
+    delta_overall: Annotated[float | None, typer.Option(help="Its delta. [default: that of one period]")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Set up a budget in a new file."""
     from ..privacy import Ledger
 
-    made = Ledger.create(path, epsilon, delta, adjacency)
-    if not quiet:
+    made = Ledger.create(
+        path,
+        epsilon,
+        delta,
+        adjacency,
+        every=None if every is None else every.value,
+        epsilon_overall=epsilon_overall,
+        delta_overall=delta_overall,
+    )
+    if quiet:
+        return
+    if made.every is None:
         _say(f"Made {path}: {_terms(made)}, for all releases together.")
+        return
+    limit = "without a limit" if made.overall is None else f"at most epsilon {made.overall.epsilon:g}"
+    _say(f"Made {path}: {_terms(made)}, anew for each {made.every}; {limit} for all periods together.")
 
 
-def show(path: PathArgument, as_json: JsonOption = False) -> None:
+def show(path: PathArgument, period: PeriodOption = None, as_json: JsonOption = False) -> None:
     """Show the budget, what is spent and what would fit."""
     from ..privacy import Ledger
 
-    ledger = Ledger.open(path)
+    ledger = Ledger.open(path, period=period)
     ledger.check()
-    entries = ledger.history()
+    if ledger.every is not None and period is None:
+        _show_all_periods(ledger, as_json=as_json)
+        return
+    entries = [entry for entry in ledger.history() if period is None or entry.period == period]
     figures = _figures(ledger, entries)
     if as_json:
         typer.echo(json.dumps(figures, indent=1))
@@ -66,7 +94,7 @@ def show(path: PathArgument, as_json: JsonOption = False) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    table.add_row("budget", Text(_terms(ledger)))
+    table.add_row("budget", Text(_terms(ledger) + ("" if period is None else f", for {period}")))
     table.add_row("releases", Text(f"{finished} finished, {len(entries) - finished} unfinished"))
     if entries:
         plain = f"plain sum: epsilon {_digits(figures['plain_sum']['epsilon'])}"
@@ -79,12 +107,38 @@ def show(path: PathArgument, as_json: JsonOption = False) -> None:
     Console().print(table)
 
 
-def history(path: PathArgument, as_json: JsonOption = False) -> None:
+def _show_all_periods(ledger: Ledger, *, as_json: bool) -> None:
+    """The budget of each period that was used, and what all of them mean for a user who is in all of them."""
+    from ..privacy import Ledger
+
+    entries, spent = ledger.history(), ledger.spent_by_period()
+    if as_json:
+        typer.echo(json.dumps(period_figures(ledger, entries, spent), indent=1))
+        return
+    finished = sum(entry.finished for entry in entries)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("budget", Text(f"{_terms(ledger)}, anew for each {ledger.every}"))
+    table.add_row("releases", Text(f"{finished} finished, {len(entries) - finished} unfinished"))
+    if entries:
+        for name, said in whole_user(ledger, entries):
+            table.add_row(name, Text(said))
+    console = Console()
+    console.print(table)
+    if entries:
+        console.print()
+        opened = partial(Ledger.open, ledger.path)
+        show_periods(console, entries, spent, lambda name: _would_fit(opened(period=name), last=True)[0])
+
+
+def history(path: PathArgument, period: PeriodOption = None, as_json: JsonOption = False) -> None:
     """Show every release that was charged."""
     from ..privacy import Ledger
     from .display import printable
 
-    entries = Ledger.open(path).history()
+    ledger = Ledger.open(path, period=period)
+    entries = [entry for entry in ledger.history() if period is None or entry.period == period]
     if as_json:
         typer.echo(json.dumps([_entry(entry) for entry in entries], indent=1))
         return
@@ -96,13 +150,14 @@ def history(path: PathArgument, as_json: JsonOption = False) -> None:
         for entry in entries:
             at, mechanism, weight = entry.at[:19].replace("T", " "), entry.mechanism, entry.weight
             promise = f"epsilon {entry.guarantee.epsilon:g}, delta {entry.guarantee.delta:g}"
+            promise += "" if entry.period is None else f" of {entry.period}, {_reads(entry)}"
             label = f", {entry.label}" if entry.label else ""
             _say(f"{entry.number}: {promise}, {_state(entry)}; {mechanism} by {weight}, {at} UTC{label}")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("number", "epsilon", "delta"):
         table.add_column(name, justify="right")
-    for name in ("state", "mechanism", "weight", "time (UTC)"):
+    for name in ("state", *([] if ledger.every is None else ["period", "rows"]), "mechanism", "weight", "time (UTC)"):
         table.add_column(name, no_wrap=True)
     table.add_column("label", overflow="fold")
     for entry in entries:
@@ -111,6 +166,7 @@ def history(path: PathArgument, as_json: JsonOption = False) -> None:
             f"{entry.guarantee.epsilon:g}",
             f"{entry.guarantee.delta:g}",
             _state(entry),
+            *([] if entry.period is None else [entry.period, _reads(entry)]),
             entry.mechanism,
             entry.weight,
             entry.at[:19].replace("T", " "),
@@ -129,15 +185,17 @@ def recover(
         ),
     ],
     number: Annotated[int | None, typer.Option(help="Its number in the history. [default: the last finished]")] = None,
+    period: PeriodOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write a finished release out again, at no cost."""
     from .. import releases
+    from ..privacy import Ledger
 
     if output.resolve() == path.resolve():
         raise UnwritableTarget(f"--output {str(output)!r} would overwrite the ledger. Give another name.")
-    write_release(releases.recover(path, number), output, overwrite=force)
+    write_release(releases.recover(Ledger.open(path, period=period), number), output, overwrite=force)
     if not quiet and not is_standard(output):
         _say(f"Saved to {output}.")
 
@@ -171,13 +229,6 @@ def save_release(release: Release | GroupedRelease, output: Path, ledger: Path |
 
 
 def _figures(ledger: Ledger, entries: list[Entry]) -> dict[str, Any]:
-    from ..mechanisms import Auto, Gaussian, Laplace, Mechanism, Request
-    from ..releases import largest_epsilon
-
-    request = Request("rows", None, lambda _: None)
-    usual = replace(ledger.budget, delta=USUAL_PART * ledger.budget.delta)
-    shown: list[Mechanism] = [Laplace(), *([Gaussian(), Auto()] if usual.delta > 0.0 else ())]
-    asked = [(mechanism, mechanism.promised(usual)) for mechanism in shown]
     return {
         "budget": ledger.budget.to_dict(),
         "releases": len(entries),
@@ -188,16 +239,28 @@ def _figures(ledger: Ledger, entries: list[Entry]) -> dict[str, Any]:
             "epsilon": math.fsum(entry.guarantee.epsilon for entry in entries),
             "delta": math.fsum(entry.guarantee.delta for entry in entries),
         },
-        "would_fit": [
-            {
-                "mechanism": mechanism.name,
-                "delta": one.delta,
-                # Few items set aside the most for looks, so that what fits for one fits for any number.
-                "epsilon": largest_epsilon(ledger, one, mechanism, request, 1),
-            }
-            for mechanism, one in asked
-        ],
+        "would_fit": _would_fit(ledger),
     }
+
+
+def _would_fit(ledger: Ledger, *, last: bool = False) -> list[dict[str, Any]]:
+    """The largest epsilon that would fit, by mechanism; or by the last of these, the default one, alone."""
+    from ..mechanisms import Auto, Gaussian, Laplace, Mechanism, Request
+    from ..releases import largest_epsilon
+
+    request = Request("rows", None, lambda _: None)
+    usual = replace(ledger.budget, delta=USUAL_PART * ledger.budget.delta)
+    shown: list[Mechanism] = [Laplace(), *([Gaussian(), Auto()] if usual.delta > 0.0 else ())]
+    asked = [(mechanism, mechanism.promised(usual)) for mechanism in (shown[-1:] if last else shown)]
+    return [
+        {
+            "mechanism": mechanism.name,
+            "delta": one.delta,
+            # Few items set aside the most for looks, so that what fits for one fits for any number.
+            "epsilon": largest_epsilon(ledger, one, mechanism, request, 1),
+        }
+        for mechanism, one in asked
+    ]
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -211,7 +274,13 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "state": _state(entry),
         "composition": entry.composition,
         "cost": entry.cost.to_dict(),
+        **({} if entry.period is None else {"period": entry.period, "period_column": entry.period_column}),
     }
+
+
+def _reads(entry: Entry) -> str:
+    """By which column only rows of the period were read, or who answers for that."""
+    return "by operator" if entry.period_column is None else f"by {entry.period_column}"
 
 
 def _state(entry: Entry) -> str:

@@ -1,4 +1,4 @@
-"""Commands on saved releases: `compare`, `export` and `report`. They read releases only, and cost no privacy."""
+"""Commands on saved releases: `compare`, `export`, `report`, `series`. They read releases only, and cost no privacy."""
 
 from __future__ import annotations
 
@@ -174,7 +174,36 @@ def report(
         say(Console(), f"Wrote {printable(str(output))}.")
 
 
-SAVED_COMMANDS = (compare, export, report)
+def series(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Saved releases, in the order of time.", show_default=False)
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Where to write: .html, .csv, or a picture: .png, .svg or .pdf. [default: print it]"
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of a release, once for each, in order. [default: its period, or the file's name]"),
+    ] = None,
+    item: Annotated[
+        list[str] | None, typer.Option(help="Item to show; may be given again. [default: the largest]")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many of the largest items to show.")] = 6,
+    measure: Annotated[MeasureChoice, MEASURE] = MeasureChoice.SHARES,
+    title: Annotated[str | None, typer.Option(help="Heading of the page, for .html.")] = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show items over time, from several saved releases, with intervals and changes. Costs no privacy."""
+    from .over_time import Asked, run
+
+    run(paths, output, Asked(label or [], item or [], top, measure.value, title), force=force, quiet=quiet)
+
+
+SAVED_COMMANDS = (compare, export, report, series)
 
 
 def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: str, grouped: Any) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["columns", "to_arrow", "to_pandas", "to_polars", "write_csv", "write_parquet"]
+__all__ = ["columns", "to_arrow", "to_pandas", "to_polars", "write_csv", "write_csv_table", "write_parquet"]
 
 _NAMES: dict[Measure, str] = {"shares": "probability", "counts": "count"}
 _ERRORS = ("standard_error", "lower", "upper")
@@ -73,10 +73,14 @@ def write_csv(
     A spreadsheet takes some texts for formulas: those have a quote before them (`guarded_cell`). JSON and frames hold
     names exactly.
     """
+    write_csv_table(to_arrow(release, measure), path, overwrite=overwrite)
+
+
+def write_csv_table(table: pyarrow.Table, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write an Arrow table as CSV, whole or not at all, with no text that a spreadsheet takes for a formula."""
     import pyarrow as pa
     from pyarrow import csv
 
-    table = to_arrow(release, measure)
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             texts = table.column(place).to_pylist()

@@ -169,6 +169,9 @@ path { stroke: var(--line); stroke-width: 1.5px; fill: none; vector-effect: non-
 .distances td { background: color-mix(in srgb, var(--bar) calc(var(--far) * 100%), var(--box)); }
 .distances td small { color: inherit; font-weight: 400; }
 .sure, .little { font-weight: 700; }
+.series td.bar { min-width: 16rem; }
+.series svg { height: 2.6rem; }
+.series .band { fill: var(--bar); fill-opacity: 0.55; stroke: none; }
 details { border-top: 1px solid var(--rule); padding: 0.35rem 0; }
 summary { cursor: pointer; font-weight: 600; overflow-wrap: anywhere; }
 summary bdi { max-width: calc(100% - 2rem); }

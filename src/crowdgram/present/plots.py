@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-__all__ = ["draw", "plot", "plot_groups"]
+__all__ = ["draw", "new_figure", "plot", "plot_groups", "shown_name"]
 
 _GROUPS_IN_A_PICTURE = 12
 
@@ -29,7 +29,7 @@ def plot(
     if ax is not None:
         draw(release, n, truth, ax)
         return None
-    figure = _figure(8, 1.4 + 0.28 * len(release.top(n)))
+    figure = new_figure(8, 1.4 + 0.28 * len(release.top(n)))
     draw(release, n, truth, figure.subplots())
     return figure
 
@@ -62,7 +62,7 @@ def draw(release: Release, n: int, truth: Mapping[Any, float] | None, ax: matplo
             mew=1.8,
             label="truth (public here)",
         )
-    ax.set_yticks(places, [_label(label(one.item)) for one in shown])
+    ax.set_yticks(places, [shown_name(label(one.item)) for one in shown])
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel("probability")
@@ -85,7 +85,7 @@ def plot_groups(grouped: GroupedRelease, n: int, groups: Sequence[Value] | None)
     items = common_items(parts, n)
     across = min(len(parts), 4 if len(parts) != 3 else 3)
     down = math.ceil(len(parts) / across)
-    figure = _figure(2.2 + 2.4 * across, 0.7 + down * (0.7 + 0.24 * len(items)))
+    figure = new_figure(2.2 + 2.4 * across, 0.7 + down * (0.7 + 0.24 * len(items)))
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     shares = {group: grouped.shares.estimate(group) for group in chosen}
     for ax, group, own in zip(panels.flat, chosen, parts, strict=False):
@@ -100,23 +100,24 @@ def plot_groups(grouped: GroupedRelease, n: int, groups: Sequence[Value] | None)
         for place in set(range(len(items))) - set(places):  # an "other" is often longer than all the rest
             said = f"{own.probability(items[place]):.3f}" if items[place] in listed else "not listed"
             ax.text(0, place, f" {said}", va="center", color="#777777", fontsize=7)
-        ax.set_title(f"{_label(str(group), 24)}  ({shares[group].probability:.3f} of all)", fontsize=9)
+        ax.set_title(f"{shown_name(str(group), 24)}  ({shares[group].probability:.3f} of all)", fontsize=9)
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(labelsize=8)
     for ax in panels.flat[len(parts) :]:
         ax.set_visible(False)
     first = panels[0, 0]
-    first.set_yticks(range(len(items)), [_label(label(item), 28) for item in items])
+    first.set_yticks(range(len(items)), [shown_name(label(item), 28) for item in items])
     first.set_ylim(len(items) - 0.4, -0.6)
     first.set_xlim(left=0)
     which = "" if len(chosen) == len(grouped) else f", {len(chosen)} of {len(grouped)} groups"
     joint = grouped.joint
-    asked = f"{question(joint)} for each {_label(grouped.by)}{which}, {joint.confidence:.0%} intervals"
+    asked = f"{question(joint)} for each {shown_name(grouped.by)}{which}, {joint.confidence:.0%} intervals"
     figure.suptitle(f"{asked}\n({_promise(joint)}, for all groups together)", fontsize=10)
     return figure
 
 
-def _figure(width: float, height: float) -> matplotlib.figure.Figure:
+def new_figure(width: float, height: float) -> matplotlib.figure.Figure:
+    """An empty picture of this size, in inches; an error that says how to get matplotlib if it is missing."""
     try:
         from .picture import Picture
     except ImportError:
@@ -129,10 +130,10 @@ def _figure(width: float, height: float) -> matplotlib.figure.Figure:
 def _promise(release: Release) -> str:
     g = release.guarantee
     delta = f", delta={g.delta:g}" if g.delta else ""
-    return f"{_label(release.mechanism)}, epsilon={g.epsilon:g}{delta}, {g.adjacency.value}"
+    return f"{shown_name(release.mechanism)}, epsilon={g.epsilon:g}{delta}, {g.adjacency.value}"
 
 
-def _label(name: str, most: int = 40) -> str:
+def shown_name(name: str, most: int = 40) -> str:
     """A name as a picture may show it. "$" would start a formula in matplotlib, and a formula can fail to parse."""
     return shorten(_one_line(name), most).replace("$", r"\$")
 

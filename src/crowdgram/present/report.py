@@ -22,9 +22,9 @@ from ..results.release import Release
 from ..results.values import ItemEstimate, Measure, Quantity, Value, check_measure, is_other
 from .markup import STYLE, bar, cells, digits, escape, heads, items_table, line, name, scale, wide
 from .selection import common_items, largest_groups, top_listed
-from .wording import number, sentences, too_little
+from .wording import measured_as, number, sentences, too_little
 
-__all__ = ["page", "write_html"]
+__all__ = ["check_title", "html_page", "page", "write_html"]
 
 _ITEMS = 50
 _ITEMS_OF_A_PART = 15
@@ -51,34 +51,37 @@ def write_html(
 def page(release: Release | GroupedRelease, title: str | None = None, measure: Measure = "shares") -> str:
     """The page of a release, or of all groups of one. With counts, groups are still compared by shares."""
     check_measure(measure)
-    if title is not None and (not isinstance(title, str) or not title.strip()):
-        raise InvalidArgument(
-            f"title={title!r}: needs to be a text. Leave it out for one that says what is shown.", argument="title"
-        )
+    check_title(title)
     if isinstance(release, Release):
-        joint, said, body = release, _heading(release, release.item_columns, measure), _release(release, measure)
+        joint, said, body = release, measured_as(release, release.item_columns, measure), _release(release, measure)
     else:
         joint = release.joint
         said, body = (
-            f"{_heading(joint, joint.item_columns[1:], measure)} for each {release.by}",
+            f"{measured_as(joint, joint.item_columns[1:], measure)} for each {release.by}",
             _groups(release, measure),
         )
-    heading = escape(said if title is None else title, 200)
+    return html_page(said if title is None else title, f"{body}{_method(joint)}")
+
+
+def html_page(title: str, body: str) -> str:
+    """A whole page of this heading and body. Its own security policy forbids it to load anything."""
+    heading = escape(title, 200)
     return (
         '<!doctype html>\n<html lang="en" dir="ltr"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer"><meta name="generator" content="crowdgram">'
-        f"<title>{heading}</title><style>{STYLE}</style></head><body><main><h1>{heading}</h1>{body}{_method(joint)}"
+        f"<title>{heading}</title><style>{STYLE}</style></head><body><main><h1>{heading}</h1>{body}"
         "</main></body></html>\n"
     )
 
 
-def _heading(release: Release, columns: tuple[str, ...], measure: Measure) -> str:
-    asked = "Share of all rows" if release.weight == "rows" else "The average user's share"
-    if measure == "counts":
-        asked = f"Number of {release.weight}"
-    return f"{asked} by {' and '.join(columns)}"
+def check_title(title: object) -> None:
+    """Refuse a heading that says nothing."""
+    if title is not None and (not isinstance(title, str) or not title.strip()):
+        raise InvalidArgument(
+            f"title={title!r}: needs to be a text. Leave it out for one that says what is shown.", argument="title"
+        )
 
 
 def _release(release: Release, measure: Measure) -> str:

@@ -6,17 +6,19 @@ Everything here comes from the release, so from public and noisy values only.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 from ..errors import AccuracyWarning
 from ..results.covariance import total_of
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
-from ..results.values import Other, Quantity, is_unlisted, values_of
+from ..results.values import Measure, Other, Quantity, is_unlisted, values_of
 
 __all__ = [
     "INNER_PARAMETERS",
     "about_items",
     "coverage",
+    "measured_as",
     "number",
     "predicted",
     "question",
@@ -43,6 +45,14 @@ def sentences(release: Release) -> list[str]:
 def question(release: Release) -> str:
     """The question that a release answers, as a heading."""
     return "Share of all rows by item" if release.weight == "rows" else "Average user's share by item"
+
+
+def measured_as(release: Release, columns: Sequence[str], measure: Measure) -> str:
+    """What is shown of each item, as a heading with the names of the item columns."""
+    asked = "Share of all rows" if release.weight == "rows" else "The average user's share"
+    if measure == "counts":
+        asked = f"Number of {release.weight}"
+    return f"{asked} by {' and '.join(columns)}"
 
 
 def coverage(release: Release) -> str:

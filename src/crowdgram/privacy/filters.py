@@ -24,7 +24,7 @@ from crowdgram.privacy.gaussian import gaussian_deltas, gaussian_epsilon, gaussi
 from crowdgram.privacy.guarantee import Guarantee
 from crowdgram.privacy.losses import float_up, pure_epsilon
 
-__all__ = ["Box", "Cost", "Filter", "Plan", "Total", "cost_of", "opaque_cost", "total"]
+__all__ = ["Box", "Cost", "Filter", "Plan", "Total", "cost_of", "filled_epsilon", "opaque_cost", "total"]
 
 # Of delta: for Gaussian noise with all pure events in mu, for each box with a part of epsilon kept for pure
 # finishes, for the plain sum of what releases promise, and for what adds to delta outright (thresholds, and
@@ -276,21 +276,7 @@ class Filter:
 
         At most the budget's own. Not a promise: what is promised is the budget's epsilon.
         """
-        figures = [self.epsilon]
-        delta = Fraction(self.delta)
-        if spent.delta <= (delta if composition == "plain" else PLAIN_SUM * delta) * ROOM:
-            figures.append(float_up(spent.epsilon))
-        if composition == "plain" or spent.outright > OUTRIGHT * delta:
-            return min(figures)
-        if spent.mu_squared == 0:
-            figures.append(float_up(spent.pure))
-        in_mu = math.sqrt(spent.gaussian(finishes=True))
-        figures.append(gaussian_epsilon(in_mu, self.delta * float(ALL_IN_MU)))
-        beside = math.sqrt(spent.gaussian(finishes=False))
-        for part, share in WITH_PURE.items():
-            finish = float(spent.finish / part)
-            figures.append(max(finish, gaussian_epsilon(beside, self.delta * float(share)) / float(1 - part)))
-        return min(figures)
+        return min(self.epsilon, filled_epsilon(composition, spent, self.delta))
 
     def _plain(self, spent: Total, delta: Fraction) -> bool:
         return spent.epsilon <= Fraction(self.epsilon) * ROOM and spent.delta <= delta * ROOM
@@ -307,6 +293,26 @@ class Filter:
         if not made.is_sound():
             raise InvalidArgument("the boxes of a filter promise more than its delta.", argument=None)
         return made
+
+
+def filled_epsilon(composition: str, spent: Total, delta: float) -> float:
+    """For readers: about the epsilon of a budget of this delta that the totals would just fill; inf if none does."""
+    figures = [math.inf]
+    whole = Fraction(delta)
+    if spent.delta <= (whole if composition == "plain" else PLAIN_SUM * whole) * ROOM:
+        figures.append(float_up(spent.epsilon))
+    if composition == "plain" or spent.outright > OUTRIGHT * whole:
+        return min(figures)
+    if spent.mu_squared == 0:
+        figures.append(float_up(spent.pure))
+    if delta > 0.0:
+        in_mu = math.sqrt(spent.gaussian(finishes=True))
+        figures.append(gaussian_epsilon(in_mu, delta * float(ALL_IN_MU)))
+        beside = math.sqrt(spent.gaussian(finishes=False))
+        for part, share in WITH_PURE.items():
+            finish = float(spent.finish / part)
+            figures.append(max(finish, gaussian_epsilon(beside, delta * float(share)) / float(1 - part)))
+    return min(figures)
 
 
 def _widest(part: Fraction, epsilon: float, delta: float) -> Box:

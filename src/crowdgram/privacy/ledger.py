@@ -2,7 +2,7 @@
 
 A release is charged before it reads a row, and the charge is on disk before `charge` returns. When it is finished,
 what it really cost and what it shows are stored in one transaction, before anyone sees it. So a crash at any moment
-leaves a ledger in which no less is charged than was shown.
+leaves a ledger in which no less is charged than was shown. A ledger with periods has one such budget for each of them.
 """
 
 from __future__ import annotations
@@ -15,64 +15,65 @@ import sqlite3
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from crowdgram.errors import BudgetExceeded, CrowdgramError, InvalidArgument, LedgerFailure, PrivacyViolation
+from crowdgram.errors import BudgetExceeded, InvalidArgument, LedgerFailure, PrivacyViolation
 from crowdgram.privacy.events import Event
-from crowdgram.privacy.filters import Cost, Filter, Plan, total
+from crowdgram.privacy.filters import Plan, filled_epsilon, total
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
-from crowdgram.privacy.ledger_file import body_of, damaged, digest_of, make_file, parsed, reading, writing
+from crowdgram.privacy.ledger_file import body_of, damaged, digest_of, make_file, reading, writing
+from crowdgram.privacy.ledger_rows import Entry, Limit, last_digest, read_document, read_entries, read_terms
+from crowdgram.privacy.periods import Every, Period, parse_every
 
 __all__ = ["Entry", "Ledger"]
 
 LONGEST_LABEL = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One charge. All of it public.
-
-    number: counted from 1. at: when it was charged (UTC). finished: whether the release was finished; one that was
-    not stays charged in full. composition: "tight" or "plain", the same for all entries of a ledger.
-    """
-
-    number: int
-    at: str
-    label: str
-    mechanism: str
-    weight: str
-    guarantee: Guarantee
-    composition: str
-    plan: Plan
-    settled: Cost | None
-
-    @property
-    def finished(self) -> bool:
-        return self.settled is not None
-
-    @property
-    def cost(self) -> Cost:
-        """What it counts as: what it cost, or, unfinished, all that it may have cost."""
-        return self.plan.most if self.settled is None else self.settled
-
-
 class Ledger:
     """A data set's budget on disk. Safe to share between threads and processes; nothing is kept open.
 
+    budget: of all releases; in a ledger with periods, of the releases of each. every: how long periods are; None
+    without. overall: the limit of all periods together, or None. period, period_column: what the ledger was opened for.
+
     Guarantee: all releases charged to one ledger, each of which may be asked for after the results of those before, are
-    together differentially private as `budget` says (docs/proofs/ledger.md). It holds for one file that nobody turns
-    back: a restored copy has forgotten what was spent since.
+    together differentially private as `budget` says (docs/proofs/ledger.md). With periods, what is protected is a
+    user's rows of one period, if releases read rows of their own period only; a whole user is protected by `overall`,
+    if there is one. It holds for one file that nobody turns back: a restored copy has forgotten what was spent since.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, label: str = "") -> None:
-        _check_label(label)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        label: str = "",
+        period: str | None = None,
+        period_column: str | None = None,
+    ) -> None:
+        _check_text("label", label, "a text", "weekly report")
+        if period_column is not None:
+            _check_text("period_column", period_column, "the name of a column", "day")
         self.label = label
         self.path = Path(path).absolute()
         with reading(self.path) as connection:
-            self.budget, self._filter, self._identity = _budget(connection, self.path)
+            self._terms = read_terms(connection, self.path)
+        self.budget: Guarantee = self._terms.limit.guarantee
+        self.every: Every | None = self._terms.every
+        self.overall: Guarantee | None = None if self._terms.overall is None else self._terms.overall.guarantee
+        if period is not None and self.every is None:
+            raise InvalidArgument(
+                f"period={period!r:.80}: the ledger {str(self.path)!r} has one budget for all time. Leave the period "
+                "out, or make a ledger with every='month'.",
+                argument="period",
+            )
+        if period_column is not None and period is None:
+            raise InvalidArgument(
+                f"period_column={period_column!r:.80}: says which rows are of a period. Give the period too.",
+                argument="period_column",
+            )
+        self.period = None if period is None or self.every is None else Period.parse(self.every, period)
+        self.period_column = period_column
 
     @classmethod
     def create(
@@ -81,42 +82,94 @@ class Ledger:
         epsilon: float,
         delta: float = 0.0,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+        *,
+        every: Every | None = None,
+        epsilon_overall: float | None = None,
+        delta_overall: float | None = None,
     ) -> Ledger:
-        """Set up a budget in a new file, readable by its owner only. A file that is there already is left alone."""
-        guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
-        terms = {
-            "id": uuid.uuid4().hex,
-            "created": _now(),
-            "guarantee": guarantee.to_dict(),
-            "filter": Filter.of(guarantee).to_dict(),
-        }
+        """Set up a budget in a new file, readable by its owner only. A file that is there already is left alone.
+
+        every: "day", "week", "month", "quarter" or "year": each such period has the budget anew. epsilon_overall,
+        delta_overall: a limit for all periods together, which protects a user who is in all of them; delta_overall is
+        delta if it is not given.
+        """
+        limit = Limit.of(Guarantee(epsilon, delta, Adjacency.parse(adjacency)))
+        terms = {"id": uuid.uuid4().hex, "created": _now(), **limit.to_dict()}
+        if every is not None:
+            terms["every"] = parse_every(every)
+        overall = _overall(limit.guarantee, epsilon_overall, delta_overall, every)
+        if overall is not None:
+            terms["overall"] = overall.to_dict()
         target = Path(path).absolute()
         make_file(target, terms)
         return cls(target)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, label: str = "") -> Ledger:
-        """Open a ledger that `create` made. label: what releases that are charged through it are for; in `history`."""
-        return cls(path, label=label)
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        label: str = "",
+        period: str | None = None,
+        period_column: str | None = None,
+    ) -> Ledger:
+        """Open a ledger that `create` made. label: what releases that are charged through it are for; in `history`.
+
+        period: of a ledger with periods, the one to charge, such as "2026-11". It is never guessed: a month is mostly
+        released when it is over, so that today's date would name another one. period_column: a column of the table,
+        dates or timestamps (with a time zone, in UTC), or text of such: releases then read rows of the period only, and
+        the ledger records it. Without it, whoever runs the release answers for that, and the ledger records that.
+        """
+        return cls(path, label=label, period=period, period_column=period_column)
 
     def __repr__(self) -> str:
-        return f"<Ledger {str(self.path)!r}, epsilon={self.budget.epsilon:g}, delta={self.budget.delta:g}>"
+        every = "" if self.every is None else f", every={self.every!r}"
+        return f"<Ledger {str(self.path)!r}, epsilon={self.budget.epsilon:g}, delta={self.budget.delta:g}{every}>"
 
     def history(self) -> list[Entry]:
-        """Every charge, oldest first."""
+        """Every charge, oldest first, of all periods."""
         with reading(self.path) as connection:
-            return _entries(connection, self.path)
+            return read_entries(connection, self.path, self._terms)
+
+    def periods(self) -> list[str]:
+        """The periods that have a charge, in the order of the calendar; none for a ledger without periods."""
+        if self.every is None:
+            return []
+        return [one.name for one in sorted({Period.parse(self.every, entry.period) for entry in self.history()})]
 
     def composition(self) -> str | None:
-        """How releases are composed: "tight" or "plain"; None before the first, which decides."""
-        return _composition(self.history())
+        """How releases are composed: "tight" or "plain"; None before the first (of the period), which decides."""
+        return _composition(self._own(self.history()))
 
     def spent(self) -> float:
-        """For readers: about the epsilon that a ledger of this delta would need for all that was charged so far."""
+        """For readers: about the epsilon that a ledger of this delta would need for all that was charged so far.
+
+        Of a ledger with periods, for what was charged to the period that it was opened for.
+        """
+        return self._spent(self._own(self.history()))
+
+    def spent_by_period(self) -> dict[str, float]:
+        """What `spent` says of each period that has a charge, in the order of the calendar."""
+        entries = self.history()
+        if self.every is None:
+            return {}
+        own: dict[Period, list[Entry]] = {}
+        for entry in entries:
+            own.setdefault(Period.parse(self.every, entry.period), []).append(entry)
+        return {period.name: self._spent(own[period]) for period in sorted(own)}
+
+    def spent_overall(self) -> float:
+        """For readers: about the epsilon that one ledger would need for all releases of all periods.
+
+        At the delta of the overall limit, or else of the ledger; inf if no epsilon serves at that delta.
+        """
         entries = self.history()
         if not entries:
             return 0.0
-        return self._filter.as_epsilon(entries[0].composition, total(entry.cost for entry in entries))
+        delta = (self.overall or self.budget).delta
+        fixed = entries[0].overall_composition
+        spent = total(entry.cost for entry in entries)
+        return min(filled_epsilon(one, spent, delta) for one in ((fixed,) if fixed else ("tight", "plain")))
 
     def fits(self, plan: Plan) -> bool:
         """Whether a release of this plan could be charged now."""
@@ -125,8 +178,16 @@ class Ledger:
     def fitting(self) -> Callable[[Plan], bool]:
         """A function that says whether a release of a plan could be charged, as things stand now."""
         entries = self.history()
-        composition, before = _composition(entries), total(entry.cost for entry in entries)
-        return lambda plan: self._filter.fits(composition or self._filter.first_composition(plan), before, plan)
+        return lambda plan: self._refusal(entries, plan) is None
+
+    def check_period(self) -> None:
+        """Refuse a ledger with periods that was opened for none of them."""
+        if self.every is not None and self.period is None:
+            raise InvalidArgument(
+                f"period=None: the ledger {str(self.path)!r} has a budget for each {self.every}. Say which one to "
+                "charge: Ledger.open(path, period=...), or --period.",
+                argument="period",
+            )
 
     def check_adjacency(self, guarantee: Guarantee) -> None:
         """Refuse a guarantee of another adjacency or unit than the budget's."""
@@ -144,9 +205,9 @@ class Ledger:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":
                 raise damaged(self.path)
-            finished = [entry.number for entry in _entries(connection, self.path) if entry.finished]
-            for number in finished:
-                _document(connection, number, self.path)
+            entries = read_entries(connection, self.path, self._terms)
+            for number in [entry.number for entry in entries if entry.finished]:
+                read_document(connection, number, self.path)
 
     def charge(self, plan: Plan, guarantee: Guarantee, *, mechanism: str, weight: str, room: int = 0) -> int:
         """Charge a release that is about to start, durably; its number. BudgetExceeded if it does not fit.
@@ -155,36 +216,37 @@ class Ledger:
         been charged the same budget: the check and the charge are one transaction, under the lock for writing. When
         it raises, nothing was charged. `room`: bytes that the folder must have free, for the document to come.
         """
+        self.check_period()
         self.check_adjacency(guarantee)
         if any((way.epsilon, way.delta) != (guarantee.epsilon, guarantee.delta) for way in plan.ways):
             raise InvalidArgument("plan: needs to be for the guarantee of the release.", argument="plan")
         self._check_room(room)
         with self._writing() as connection:
-            entries = _entries(connection, self.path)
-            composition = _composition(entries) or self._filter.first_composition(plan)
-            if not self._filter.fits(composition, total(entry.cost for entry in entries), plan):
+            entries = read_entries(connection, self.path, self._terms)
+            refusal = self._refusal(entries, plan)
+            if refusal is not None:
                 raise BudgetExceeded(
                     f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: needs to be at most what the ledger "
-                    f"{str(self.path)!r} has left of its epsilon={self.budget.epsilon:g}, "
-                    f"delta={self.budget.delta:g}. Nothing was charged, and no row was read.",
+                    f"{str(self.path)!r} has left of its {refusal}. Nothing was charged, and no row was read.",
                     epsilon=guarantee.epsilon,
                     delta=guarantee.delta,
                 )
-            body = body_of(
-                {
-                    "at": _now(),
-                    "label": self.label,
-                    "mechanism": mechanism,
-                    "weight": weight,
-                    "guarantee": guarantee.to_dict(),
-                    "composition": composition,
-                    "ways": [way.to_dict() for way in plan.ways],
-                    "looks": sorted(plan.looks),
-                    "known": plan.known,
-                }
-            )
-            number = len(entries) + 1
-            before = _last_digest(connection)
+            values = {
+                "at": _now(),
+                "label": self.label,
+                "mechanism": mechanism,
+                "weight": weight,
+                "guarantee": guarantee.to_dict(),
+                "composition": _composition(self._own(entries)) or self._terms.limit.filter.first_composition(plan),
+                "ways": [way.to_dict() for way in plan.ways],
+                "looks": sorted(plan.looks),
+                "known": plan.known,
+            }
+            if self.period is not None:
+                values["period"], values["period_column"] = self.period.name, self.period_column
+                values["overall_composition"] = self._overall_composition(entries, plan)
+            body, number = body_of(values), len(entries) + 1
+            before = last_digest(connection)
             connection.execute("INSERT INTO charges VALUES (?, ?, ?)", (number, body, digest_of(before, body)))
         return number
 
@@ -194,7 +256,7 @@ class Ledger:
         Guarantee: raises, and the release must not be shown, unless what was drawn lies within what was charged.
         """
         with self._writing() as connection:
-            entries = _entries(connection, self.path)
+            entries = read_entries(connection, self.path, self._terms)
             if not 1 <= number <= len(entries) or entries[number - 1].finished:
                 raise PrivacyViolation(f"charge {number} cannot be settled: it is unknown, or was settled before.")
             entry = entries[number - 1]
@@ -206,15 +268,21 @@ class Ledger:
             connection.execute("INSERT INTO documents VALUES (?, ?)", (number, content))
 
     def document(self, number: int | None = None) -> str:
-        """What a finished release showed, as it was stored: the last, or the one of this number. Costs nothing."""
+        """What a finished release showed, as it was stored: the last, or the one of this number. Costs nothing.
+
+        The last is that of the period, if the ledger was opened for one.
+        """
         with reading(self.path) as connection:
-            entries = _entries(connection, self.path)
+            entries = read_entries(connection, self.path, self._terms)
             finished = [entry.number for entry in entries if entry.finished]
-            if number is None and finished:
-                number = finished[-1]
             if number is None:
+                own = entries if self.period is None else self._own(entries)
+                number = next((entry.number for entry in reversed(own) if entry.finished), None)
+            if number is None:
+                of = "" if self.period is None else f" of {self.period.name}"
                 raise InvalidArgument(
-                    f"number=None: the ledger {str(self.path)!r} has no finished release to recover.", argument="number"
+                    f"number=None: the ledger {str(self.path)!r} has no finished release{of} to recover.",
+                    argument="number",
                 )
             if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(entries):
                 raise InvalidArgument(
@@ -225,7 +293,37 @@ class Ledger:
                 raise InvalidArgument(
                     f"number={number!r}: this release {why}. Look at the ledger's history.", argument="number"
                 )
-            return _document(connection, number, self.path)
+            return read_document(connection, number, self.path)
+
+    def _own(self, entries: Sequence[Entry]) -> list[Entry]:
+        """The charges that share the budget: all, or those of the period."""
+        self.check_period()
+        return [entry for entry in entries if self.period is None or entry.period == self.period.name]
+
+    def _spent(self, entries: Sequence[Entry]) -> float:
+        """About the epsilon of a budget that these charges, which share one, would fill."""
+        if not entries:
+            return 0.0
+        return self._terms.limit.filter.as_epsilon(entries[0].composition, total(entry.cost for entry in entries))
+
+    def _refusal(self, entries: Sequence[Entry], plan: Plan) -> str | None:
+        """The limit that a release of this plan would break, in words; None if it fits."""
+        own, limit, overall = self._own(entries), self._terms.limit, self._terms.overall
+        composition = _composition(own) or limit.filter.first_composition(plan)
+        if not limit.filter.fits(composition, total(entry.cost for entry in own), plan):
+            return _named(limit.guarantee) + ("" if self.period is None else f" for {self.period.name}")
+        fixed = self._overall_composition(entries, plan)
+        if overall is None or fixed is None:
+            return None
+        if overall.filter.fits(fixed, total(entry.cost for entry in entries), plan):
+            return None
+        return f"{_named(overall.guarantee)} for all periods together"
+
+    def _overall_composition(self, entries: Sequence[Entry], plan: Plan) -> str | None:
+        if self._terms.overall is None:
+            return None
+        first = entries[0].overall_composition if entries else None
+        return first or self._terms.overall.filter.first_composition(plan)
 
     def _check_room(self, room: int) -> None:
         try:
@@ -242,103 +340,54 @@ class Ledger:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with writing(self.path) as connection:
-            if _budget(connection, self.path)[2] != self._identity:
+            if read_terms(connection, self.path).identity != self._terms.identity:
                 raise LedgerFailure(
                     f"ledger={str(self.path)!r}: is another one than was opened. Open it again.", path=self.path
                 )
             yield connection
 
 
-def _check_label(label: object) -> None:
-    """Refuse what cannot be a label, before the file is opened."""
-    if not isinstance(label, str) or len(label) > LONGEST_LABEL or "\x00" in label:
+def _check_text(argument: str, given: object, what: str, example: str) -> None:
+    """Refuse what cannot be kept as text, before the file is opened."""
+    empty = argument != "label" and given == ""
+    if not isinstance(given, str) or empty or len(given) > LONGEST_LABEL or "\x00" in given:
         raise InvalidArgument(
-            f"label={label!r:.80}: needs to be a text of at most {LONGEST_LABEL} characters, such as 'weekly report'.",
-            argument="label",
+            f"{argument}={given!r:.80}: needs to be {what} of at most {LONGEST_LABEL} characters, such as {example!r}.",
+            argument=argument,
         )
     try:
-        label.encode()
+        given.encode()
     except UnicodeEncodeError:
         raise InvalidArgument(
-            f"label={label!r:.80}: needs to be text that can be stored. Remove lone surrogates.", argument="label"
+            f"{argument}={given!r:.80}: needs to be text that can be stored. Remove lone surrogates.",
+            argument=argument,
         ) from None
 
 
-def _budget(connection: sqlite3.Connection, path: Path) -> tuple[Guarantee, Filter, str]:
-    """The budget, how it is kept, and the digest that tells this ledger from any other."""
-    rows = connection.execute("SELECT body, digest FROM budget").fetchall()
-    if len(rows) != 1 or rows[0][1] != digest_of("budget", rows[0][0]):
-        raise damaged(path)
-    terms = parsed(rows[0][0], path)
-    try:
-        guarantee, fixed = Guarantee.from_dict(terms["guarantee"]), Filter.from_dict(terms["filter"])
-    except (CrowdgramError, KeyError, TypeError, ValueError):
-        raise damaged(path) from None
-    if (guarantee.epsilon, guarantee.delta) != (fixed.epsilon, fixed.delta):
-        raise damaged(path)
-    return guarantee, fixed, str(rows[0][1])
-
-
-def _entries(connection: sqlite3.Connection, path: Path) -> list[Entry]:
-    """All charges, with every digest checked."""
-    settlements = {
-        number: (body, digest)
-        for number, body, digest in connection.execute("SELECT number, body, digest FROM settlements")
-    }
-    before = connection.execute("SELECT digest FROM budget").fetchone()[0]
-    entries: list[Entry] = []
-    for number, body, digest in connection.execute("SELECT number, body, digest FROM charges ORDER BY number"):
-        if number != len(entries) + 1 or digest != digest_of(before, body):
-            raise damaged(path)
-        settled = settlements.pop(number, None)
-        if settled is not None and settled[1] != digest_of(digest, settled[0]):
-            raise damaged(path)
-        before = digest
-        settlement = None if settled is None else parsed(settled[0], path)
-        entries.append(_entry(number, parsed(body, path), settlement, path))
-    if settlements or len({entry.composition for entry in entries}) > 1:
-        raise damaged(path)
-    return entries
-
-
-def _entry(number: int, charge: dict[str, Any], settlement: dict[str, Any] | None, path: Path) -> Entry:
-    try:
-        plan = Plan(
-            tuple(Cost.from_dict(way) for way in charge["ways"]), frozenset(charge["looks"]), bool(charge["known"])
+def _overall(budget: Guarantee, epsilon: float | None, delta: float | None, every: object) -> Limit | None:
+    """The limit of all periods together, if it is given."""
+    if epsilon is None and delta is None:
+        return None
+    if every is None or epsilon is None:
+        name, value = ("epsilon_overall", epsilon) if every is None else ("delta_overall", delta)
+        needed = "every, as it is for all periods together" if every is None else "epsilon_overall"
+        raise InvalidArgument(f"{name}={value!r}: needs {needed}. Give both or neither.", argument=name)
+    found = Guarantee(epsilon, budget.delta if delta is None else delta, budget.adjacency)
+    if found.epsilon < budget.epsilon or found.delta < budget.delta:
+        name = "epsilon_overall" if found.epsilon < budget.epsilon else "delta_overall"
+        raise InvalidArgument(
+            f"{name}={epsilon if name == 'epsilon_overall' else delta!r}: needs to be at least that of one period.",
+            argument=name,
         )
-        return Entry(
-            number,
-            charge["at"],
-            charge["label"],
-            charge["mechanism"],
-            charge["weight"],
-            Guarantee.from_dict(charge["guarantee"]),
-            charge["composition"],
-            plan,
-            None if settlement is None else Cost.from_dict(settlement["cost"]),
-        )
-    except (CrowdgramError, KeyError, TypeError, ValueError):
-        raise damaged(path) from None
+    return Limit.of(found)
 
 
-def _document(connection: sqlite3.Connection, number: int, path: Path) -> str:
-    row = connection.execute(
-        "SELECT body, content FROM settlements LEFT JOIN documents USING (number) WHERE number = ?", (number,)
-    ).fetchone()
-    expected = parsed(row[0], path).get("document")
-    if row[1] is None or hashlib.sha256(row[1]).hexdigest() != expected:
-        raise damaged(path)
-    return zlib.decompress(row[1]).decode()
+def _named(guarantee: Guarantee) -> str:
+    return f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}"
 
 
 def _composition(entries: Sequence[Entry]) -> str | None:
     return entries[0].composition if entries else None
-
-
-def _last_digest(connection: sqlite3.Connection) -> str:
-    last = connection.execute("SELECT digest FROM charges ORDER BY number DESC LIMIT 1").fetchone()
-    found = last or connection.execute("SELECT digest FROM budget").fetchone()
-    return str(found[0])
 
 
 def _now() -> str:

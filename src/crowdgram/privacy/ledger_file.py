@@ -19,9 +19,22 @@ from typing import Any
 
 from crowdgram.errors import LedgerFailure
 
-__all__ = ["body_of", "damaged", "digest_of", "make_file", "parsed", "reading", "writing"]
+__all__ = [
+    "PLAIN_VERSION",
+    "body_of",
+    "damaged",
+    "digest_of",
+    "make_file",
+    "parsed",
+    "reading",
+    "version_of",
+    "writing",
+]
 
-LEDGER_SCHEMA_VERSION = 1
+PLAIN_VERSION, PERIODS_VERSION = 1, 2
+"""Schema versions. A ledger without periods keeps the first, which an older Crowdgram reads too; one with periods would
+be misread there.
+"""
 APPLICATION = 0x43474C47  # "CGLG", at a fixed place of the file
 LOCK_SECONDS = 30.0  # seconds that a process waits for another one's transaction
 
@@ -40,6 +53,7 @@ _KEPT = "".join(
 
 def make_file(path: Path, terms: dict[str, Any]) -> None:
     """A new ledger file with its budget, readable by its owner only; whole or not at all."""
+    version = PERIODS_VERSION if "every" in terms else PLAIN_VERSION
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
     except FileExistsError:
@@ -52,7 +66,7 @@ def make_file(path: Path, terms: dict[str, Any]) -> None:
             for statement in _statements(_TABLES + _KEPT):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {LEDGER_SCHEMA_VERSION}")
+            connection.execute(f"PRAGMA user_version = {version}")
             body = body_of(terms)
             connection.execute("INSERT INTO budget VALUES (1, ?, ?)", (body, digest_of("budget", body)))
             connection.execute("COMMIT")
@@ -159,18 +173,23 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION:
         raise _refused(path, "needs to be a ledger. Make one with 'crowdgram ledger create'.")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != LEDGER_SCHEMA_VERSION:
+    version = version_of(connection)
+    if version not in (PLAIN_VERSION, PERIODS_VERSION):
         raise _refused(
             path,
-            f"has schema version {version}; this Crowdgram reads version {LEDGER_SCHEMA_VERSION}. Install a newer "
-            "Crowdgram.",
+            f"has schema version {version}; this Crowdgram reads versions {PLAIN_VERSION} and {PERIODS_VERSION}. "
+            "Install a newer Crowdgram.",
         )
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
         raise _refused(
             path,
             "another program changed its journal, so that it cannot be trusted. Let Crowdgram alone write to a ledger.",
         )
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The schema version of the file."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def digest_of(before: str, body: str) -> str:

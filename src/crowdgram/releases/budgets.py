@@ -12,6 +12,7 @@ from ..mechanisms import Mechanism, Request
 from ..privacy import Guarantee, Ledger
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
+from ..tables import Within
 
 __all__ = [
     "MIN_EPSILON",
@@ -19,7 +20,9 @@ __all__ = [
     "charge_ledger",
     "largest_epsilon",
     "open_ledger",
+    "period_parameters",
     "recover",
+    "rows_within",
     "store_release",
     "would_fit",
 ]
@@ -43,8 +46,21 @@ def open_ledger(ledger: object, guarantee: Guarantee) -> Ledger | None:
     if not isinstance(ledger, Ledger | str | os.PathLike):
         raise InvalidArgument(f"ledger={ledger!r}: needs to be the path of a ledger, or a Ledger.", argument="ledger")
     found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    found.check_period()
     found.check_adjacency(guarantee)
     return found
+
+
+def rows_within(ledger: Ledger | None) -> Within | None:
+    """The rows that a release may read: those of the ledger's period, if a column says which they are; None for all."""
+    if ledger is None or ledger.period is None or ledger.period_column is None:
+        return None
+    return Within(ledger.period_column, ledger.period.start, ledger.period.end)
+
+
+def period_parameters(ledger: Ledger | None) -> dict[str, str]:
+    """The period that a release is charged to, for its parameters; none without periods."""
+    return {} if ledger is None or ledger.period is None else {"period": ledger.period.name}
 
 
 def charge_ledger(
@@ -121,7 +137,7 @@ def largest_epsilon(
         return left(mechanism.plan(one, request, items, share))
 
     left = ledger.fitting()
-    low, high = MIN_EPSILON, ledger.budget.epsilon
+    low, high = MIN_EPSILON, ledger.budget.epsilon  # an overall limit is no smaller
     if fits(high):
         return high
     if not fits(low):
@@ -135,6 +151,9 @@ def largest_epsilon(
 
 
 def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedRelease:
-    """A finished release from its ledger: the last, or the one of this number. It costs no budget."""
+    """A finished release from its ledger: the last, or the one of this number. It costs no budget.
+
+    Of a ledger that was opened for a period, the last is that of the period.
+    """
     found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     return parse(found.document(number), str(found.path))

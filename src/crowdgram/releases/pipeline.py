@@ -33,7 +33,15 @@ from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
 from ..results.release import OWN_SUM, Release
 from ..stages import Stage
-from .budgets import MIN_EPSILON, LedgerLike, charge_ledger, open_ledger, store_release
+from .budgets import (
+    MIN_EPSILON,
+    LedgerLike,
+    charge_ledger,
+    open_ledger,
+    period_parameters,
+    rows_within,
+    store_release,
+)
 from .exception_hygiene import sanitize_errors
 from .items import check_tells, found_domain, named_items, public_domain, read_lists, sought_rows, with_bins
 from .query import Column, Columns, Query
@@ -126,7 +134,8 @@ def release(
         it is found privately, for a small part of the budget.
     ledger: the budget of the data set, as a path or a Ledger: the release is charged to it before a row is read,
         refused if it would overspend, and stored in it before it is returned. `Ledger.open(path, label="weekly")` names
-        the release in the ledger's history.
+        the release in the ledger's history. A ledger with periods needs one of them, and the column by which only its
+        rows are read: `Ledger.open(path, period="2026-11", period_column="day")`.
     progress: called with each stage as it starts, such as "opening the table". They are the same for all tables.
 
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
@@ -177,7 +186,15 @@ def run(
     from ..tables import count_rows, open_rows
 
     report(Stage.OPENING)
-    rows = open_rows(table, user=query.user, item=query.item, count=query.count, where=query.where, by=query.by)
+    rows = open_rows(
+        table,
+        user=query.user,
+        item=query.item,
+        count=query.count,
+        where=query.where,
+        by=query.by,
+        within=rows_within(budget),
+    )
     with rows.engine as engine:
         lists = read_lists(rows, query.domain, query.groups, grouped=query.grouped)
         versions = _versions(engine.name, engine.package)
@@ -226,7 +243,7 @@ def run(
             events=spending.events,
             mechanism=mechanism.name,
             weight=query.weight,
-            parameters={"items": len(items), **query.bound, **estimate.parameters},
+            parameters={"items": len(items), **query.bound, **period_parameters(budget), **estimate.parameters},
             versions=versions,
             measured=estimate.measured,
             other_errors=estimate.other_errors,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .grouped import GroupedRelease
 from .release import Release
+from .series import Series, SeriesPoint
 from .values import Difference, Item, ItemCount, ItemCounts, ItemEstimate, Other, Quantity, Value
 
 __all__ = [
@@ -16,5 +17,7 @@ __all__ = [
     "Other",
     "Quantity",
     "Release",
+    "Series",
+    "SeriesPoint",
     "Value",
 ]

@@ -40,6 +40,7 @@ from .statistics import (
     largest_part,
     user_totals,
 )
+from .within import Within
 
 __all__ = [
     "GAIN",
@@ -75,6 +76,7 @@ __all__ = [
     "UsersByRows",
     "Value",
     "WeightedSets",
+    "Within",
     "as_database",
     "combined",
     "count_rows",

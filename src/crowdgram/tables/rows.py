@@ -28,6 +28,7 @@ from .row_wise import check_row_wise
 from .sources import is_text, open_source
 from .spelling import Spelling, spelling_of
 from .sql_text import check_unicode
+from .within import PERIOD_COLUMN, Within
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
@@ -84,6 +85,7 @@ def open_rows(
     count: str | None = None,
     where: object = None,
     by: object = None,
+    within: Within | None = None,
 ) -> Rows:
     """Open `source`, choose its columns and check them by the schema alone. No row is read.
 
@@ -91,7 +93,7 @@ def open_rows(
     user: a column, or a mapping of a name to an expression. item: a column; a mapping of a name to an expression or to
     bins; or a list of these, for a joint distribution. by: one more such column, put before the others. count: a column
     of whole numbers that says how many rows a row stands for; a row whose count is missing, negative or zero is
-    dropped. where: a filter, an expression of one row.
+    dropped. where: a filter, an expression of one row. within: the period whose rows are read.
 
     The caller closes `rows.engine`.
     """
@@ -103,7 +105,10 @@ def open_rows(
     _check_names(own, names, count, grouped=by is not None)
     given = _expressions(own, chosen, by, where)
     plain = [name for name, expression in (own, *chosen) if expression is None] + ([count] if count else [])
-    engine, table = _open(source, _wanted(plain, given), own, chosen, by, count, given)
+    if within is not None:
+        _check_name(str(PERIOD_COLUMN), within.column)
+        plain.append(within.column)
+    engine, table = _open(source, _wanted(plain, given), own, chosen, by, count, given, within)
     try:
         if isinstance(table, Join):  # it would take in what is built over it, and could not be told from that
             table = table.select(*table.columns)
@@ -117,9 +122,11 @@ def open_rows(
         selected = {name: key(engine, column) for name, column in {"user": users, **columns}.items()}
         if count is not None:
             selected["n"] = _count(table[count], count, text)
-        kept = table
-        if where is not None:
-            kept, selected = _kept(engine, table, where, selected)
+        kept, verdicts = table, [] if where is None else [_verdict(engine, table, where)]
+        if within is not None:
+            verdicts.append(within.verdict(engine, table))
+        if verdicts:
+            kept, selected = _kept(table, verdicts, selected)
         spellings = tuple(spelling_of(column) for column in columns.values())
         rows = Rows(engine, kept.select(**selected), tuple(names), types, spellings)
         check_row_wise(engine, rows.table, table, "opening the table")
@@ -167,6 +174,7 @@ def _open(
     by: object,
     count: str | None,
     given: list[tuple[Role, object]],
+    within: Within | None,
 ) -> tuple[Engine, ir.Table]:
     """Open the source; if a column is missing, say which argument asked for it."""
     plain = [name for name, expression in chosen if expression is None]
@@ -175,6 +183,7 @@ def _open(
         engine, table = open_source(source, wanted, user)
         if wanted is None:  # all columns: those that are named may not be among them
             named = [*([user] if user else []), *plain, *([count] if count else [])]
+            named += [] if within is None else [within.column]
             try:
                 check_columns(list(table.columns), named, "the file" if is_text(source) else None)
             except BaseException:
@@ -192,6 +201,8 @@ def _open(
             hint = (
                 f" An expression needs a name: {{'name': {column!r}}}, or on the command line --{role} NAME=EXPRESSION."
             )
+    elif within is not None and column == within.column:
+        asked = f"{PERIOD_COLUMN}={column!r}"
     else:
         for argument, text in given:
             if isinstance(text, str) and column in columns_of(parse(text, argument)):
@@ -202,8 +213,8 @@ def _open(
     raise InvalidTable(f"{asked}: {said}{hint}" if asked else f"{said}{hint}", column=column)
 
 
-def _kept(engine: Engine, table: ir.Table, where: object, selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:
-    """The filter's verdict is one more column of the row; what is not true is dropped."""
+def _verdict(engine: Engine, table: ir.Table, where: object) -> Any:
+    """The filter's verdict on each row: true, false or null."""
     verdict = evaluate(where, engine, table, WHERE)
     verdict = verdict.cast("boolean") if verdict.type().is_null() else verdict
     if not verdict.type().is_boolean():
@@ -211,6 +222,12 @@ def _kept(engine: Engine, table: ir.Table, where: object, selected: dict[str, An
         raise InvalidArgument(
             f"where{shown}: gives {verdict.type()}, and needs a condition, which is true or false.", argument="where"
         )
+    return verdict
+
+
+def _kept(table: ir.Table, verdicts: list[Any], selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:
+    """The verdict of all filters is one more column of the row; what is not true is dropped."""
+    verdict = verdicts[0] if len(verdicts) == 1 else row.every(verdicts)
     widened = table.select(**selected, kept=verdict)
     return widened.filter(widened.kept), {name: widened[name] for name in selected}
 

@@ -1,0 +1,189 @@
+"""What the rows of a ledger say: its terms, and its charges with what became of them. Every digest is checked."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crowdgram.errors import CrowdgramError
+from crowdgram.privacy.filters import Cost, Filter, Plan
+from crowdgram.privacy.guarantee import Guarantee
+from crowdgram.privacy.ledger_file import (
+    PLAIN_VERSION,
+    damaged,
+    digest_of,
+    parsed,
+    version_of,
+)
+from crowdgram.privacy.periods import Every, Period, parse_every
+
+__all__ = ["Entry", "Limit", "Terms", "last_digest", "read_document", "read_entries", "read_terms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One charge. All of it public.
+
+    number: counted from 1. at: when it was charged (UTC). finished: whether the release was finished; one that was
+    not stays charged in full. composition: "tight" or "plain", the same for all entries of a ledger or, if it has
+    periods, of one period. period: what it was charged to; None if the ledger has none. period_column: the column by
+    which only rows of that period were read; None if the operator answers for that. overall_composition: that of the
+    overall limit, if there is one.
+    """
+
+    number: int
+    at: str
+    label: str
+    mechanism: str
+    weight: str
+    guarantee: Guarantee
+    composition: str
+    plan: Plan
+    settled: Cost | None
+    period: str | None = None
+    period_column: str | None = None
+    overall_composition: str | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.settled is not None
+
+    @property
+    def cost(self) -> Cost:
+        """What it counts as: what it cost, or, unfinished, all that it may have cost."""
+        return self.plan.most if self.settled is None else self.settled
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A budget, and the filter that keeps it."""
+
+    guarantee: Guarantee
+    filter: Filter
+
+    @classmethod
+    def of(cls, guarantee: Guarantee) -> Limit:
+        """The limit of a new ledger."""
+        return cls(guarantee, Filter.of(guarantee))
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Limit:
+        """The limit that `to_dict` wrote; refused unless guarantee and filter are of one budget."""
+        made = cls(Guarantee.from_dict(values["guarantee"]), Filter.from_dict(values["filter"]))
+        if (made.guarantee.epsilon, made.guarantee.delta) != (made.filter.epsilon, made.filter.delta):
+            raise ValueError("the filter is for another budget")
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """The limit in plain values, for JSON."""
+        return {"guarantee": self.guarantee.to_dict(), "filter": self.filter.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a ledger was made for. identity: the digest that tells it from any other.
+
+    limit: of all releases or, if `every` is not None, of those of one period. overall: of all periods together.
+    """
+
+    limit: Limit
+    identity: str
+    every: Every | None = None
+    overall: Limit | None = None
+
+
+def read_terms(connection: sqlite3.Connection, path: Path) -> Terms:
+    """The terms of a ledger; LedgerFailure if they cannot be trusted."""
+    rows = connection.execute("SELECT body, digest FROM budget").fetchall()
+    if len(rows) != 1 or rows[0][1] != digest_of("budget", rows[0][0]):
+        raise damaged(path)
+    terms = parsed(rows[0][0], path)
+    # The version is at a fixed place of the file, which no digest covers.
+    if ("every" in terms) == (version_of(connection) == PLAIN_VERSION) or ("overall" in terms and "every" not in terms):
+        raise damaged(path)
+    try:
+        every = parse_every(terms["every"]) if "every" in terms else None
+        overall = Limit.from_dict(terms["overall"]) if "overall" in terms else None
+        limit = Limit.from_dict(terms)
+    except (CrowdgramError, KeyError, TypeError, ValueError):
+        raise damaged(path) from None
+    return Terms(limit, str(rows[0][1]), every, overall)
+
+
+def read_entries(connection: sqlite3.Connection, path: Path, terms: Terms) -> list[Entry]:
+    """All charges, oldest first."""
+    settlements = {
+        number: (body, digest)
+        for number, body, digest in connection.execute("SELECT number, body, digest FROM settlements")
+    }
+    before = connection.execute("SELECT digest FROM budget").fetchone()[0]
+    entries: list[Entry] = []
+    for number, body, digest in connection.execute("SELECT number, body, digest FROM charges ORDER BY number"):
+        if number != len(entries) + 1 or digest != digest_of(before, body):
+            raise damaged(path)
+        settled = settlements.pop(number, None)
+        if settled is not None and settled[1] != digest_of(digest, settled[0]):
+            raise damaged(path)
+        before = digest
+        settlement = None if settled is None else parsed(settled[0], path)
+        entries.append(_entry(number, parsed(body, path), settlement, path, terms))
+    compositions: dict[str | None, str] = {}
+    for entry in entries:
+        if compositions.setdefault(entry.period, entry.composition) != entry.composition:
+            raise damaged(path)
+    if settlements or len({entry.overall_composition for entry in entries}) > 1:
+        raise damaged(path)
+    return entries
+
+
+def _entry(number: int, charge: dict[str, Any], settlement: dict[str, Any] | None, path: Path, terms: Terms) -> Entry:
+    try:
+        plan = Plan(
+            tuple(Cost.from_dict(way) for way in charge["ways"]), frozenset(charge["looks"]), bool(charge["known"])
+        )
+        period = column = overall = None
+        if terms.every is not None:
+            period, column = Period.parse(terms.every, charge["period"]).name, charge["period_column"]
+            overall = charge["overall_composition"]
+        known = ("tight", "plain")
+        right = charge["composition"] in known and overall in (known if terms.overall is not None else (None,))
+        if not right or not (column is None or isinstance(column, str)):
+            raise damaged(path)
+        return Entry(
+            number,
+            charge["at"],
+            charge["label"],
+            charge["mechanism"],
+            charge["weight"],
+            Guarantee.from_dict(charge["guarantee"]),
+            charge["composition"],
+            plan,
+            None if settlement is None else Cost.from_dict(settlement["cost"]),
+            period,
+            column,
+            overall,
+        )
+    except (CrowdgramError, KeyError, TypeError, ValueError):
+        raise damaged(path) from None
+
+
+def read_document(connection: sqlite3.Connection, number: int, path: Path) -> str:
+    """What a finished release showed."""
+    row = connection.execute(
+        "SELECT body, content FROM settlements LEFT JOIN documents USING (number) WHERE number = ?", (number,)
+    ).fetchone()
+    expected = parsed(row[0], path).get("document")
+    if row[1] is None or hashlib.sha256(row[1]).hexdigest() != expected:
+        raise damaged(path)
+    return zlib.decompress(row[1]).decode()
+
+
+def last_digest(connection: sqlite3.Connection) -> str:
+    """The digest that the next charge follows."""
+    last = connection.execute("SELECT digest FROM charges ORDER BY number DESC LIMIT 1").fetchone()
+    found = last or connection.execute("SELECT digest FROM budget").fetchone()
+    return str(found[0])

@@ -1,0 +1,139 @@
+"""Rows of one period: half-open, by the row alone, and without failing on any."""
+
+from __future__ import annotations
+
+import datetime
+from datetime import date, timedelta
+
+import ibis
+import pyarrow as pa
+import pytest
+
+from crowdgram.errors import InvalidArgument, InvalidTable
+from crowdgram.tables import Within, count_rows, open_rows, read_domain
+
+NOVEMBER = Within("day", date(2026, 11, 1), date(2026, 12, 1))
+DAYS = [date(2026, 10, 25) + timedelta(days=k) for k in range(45)]
+ENDS = ["2026-10-31 23:59:59.999999", "2026-11-01 00:00:00", "2026-11-30 23:59:59.999999", "2026-12-01 00:00:00"]
+ODD = [None, "", "never", "2026-11", "2026-11-31", "-5-11-01", "99999-11-01", "1e9", "2026-11-03; drop", "infinity"]
+
+
+def kept(table, **more):
+    """The items of the rows that are read."""
+    rows = open_rows(table, user="u", item="i", **{"within": NOVEMBER, **more})
+    with rows.engine as engine:
+        return sorted(engine.fetch(rows.table, "testing")["item"].to_pylist())
+
+
+def table(days, kind):
+    return pa.table({"u": [str(k) for k in range(len(days))], "i": range(len(days)), "day": pa.array(days, kind)})
+
+
+def expected(days):
+    return [k for k, day in enumerate(days) if day is not None and date(2026, 11, 1) <= day < date(2026, 12, 1)]
+
+
+def moments(days):
+    return [datetime.datetime(day.year, day.month, day.day, 23, 59, 59) for day in days]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (DAYS, pa.date32()),
+        *((moments(DAYS), pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")),
+        (moments(DAYS), pa.timestamp("us", "UTC")),
+        ([str(day) for day in DAYS], pa.string()),
+        ([f"{day}T23:59:59" for day in DAYS], pa.string()),
+    ],
+    ids=lambda given: str(given) if isinstance(given, pa.DataType) else "",
+)
+def test_dates_timestamps_and_text(values, kind):
+    assert kept(table(values, kind)) == expected(DAYS)
+
+
+def test_the_ends_are_half_open():
+    stamps = [datetime.datetime.fromisoformat(text) for text in ENDS]
+    assert kept(table(stamps, pa.timestamp("us"))) == kept(table(ENDS, pa.string())) == [1, 2]
+
+
+def test_a_zone_is_taken_in_utc():
+    berlin = pa.array(moments([date(2026, 10, 31), date(2026, 11, 30)]), pa.timestamp("us", "UTC"))
+    assert kept(table(berlin.cast(pa.timestamp("us", "Europe/Berlin")), None)) == [1]  # 1 November there
+
+
+def test_what_is_no_moment_is_of_no_period():
+    assert kept(table(ODD, pa.string())) == []
+    assert kept(table([None, date(2026, 11, 3)], pa.date32())) == [1]
+    far = pa.array([0, 2**31 - 1, -(2**31), 20760], pa.int32()).cast(pa.date32())
+    assert kept(table(far, None)) == [3]
+
+
+def test_a_text_file(tmp_path):
+    lines = "".join(f"u{k},{k},{day}\n" for k, day in enumerate([*DAYS, "", "x", '"""2026-11-03"'], start=100))
+    (tmp_path / "t.csv").write_text(f"u,i,day\n{lines}")
+    assert kept(str(tmp_path / "t.csv")) == [str(100 + k) for k in expected(DAYS)]
+
+
+@pytest.mark.parametrize("where", ["i % 2 = 0", lambda t: t.i % 2 == 0, None, "i > 5 or null"], ids=str)
+def test_beside_a_filter(where):
+    found = expected(DAYS)
+    if where is not None:
+        found = [k for k in found if (k > 5 if where == "i > 5 or null" else k % 2 == 0)]
+    assert kept(table(DAYS, pa.date32()), where=where) == found
+
+
+def test_a_column_may_be_item_or_user_too():
+    days = table(DAYS, pa.date32())
+    for more in ({"item": "day"}, {"user": "day"}):
+        rows = open_rows(days, **{"user": "u", "item": "i", **more}, within=NOVEMBER)
+        with rows.engine as engine:
+            assert engine.fetch(rows.table, "testing").num_rows == 30
+
+
+def test_rows_outside_the_period_change_nothing():
+    """Neighbours that differ in another period only: the same integers, whatever the rows hold."""
+    days = [str(day) for day in DAYS]
+
+    def cells(extra):
+        given = pa.table(
+            {
+                "u": [*(f"u{k % 7}" for k in range(45)), *(["u0", "new"] * len(extra))],
+                "i": [*(k % 3 for k in range(45)), *([1, 2] * len(extra))],
+                "day": pa.array([*days, *(extra * 2)], pa.string()),
+            }
+        )
+        rows = open_rows(given, user="u", item="i", within=NOVEMBER)
+        with rows.engine as engine:
+            counts = count_rows(rows, read_domain(range(3), rows.item_type))
+            return sorted(map(str, engine.fetch(counts.cells, "testing").to_pylist()))
+
+    assert cells([*ODD, *ENDS[::3], "1970-01-01"]) == cells([])
+    assert cells(["2026-11-03"]) != cells([])  # the comparison can see a row of the period
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.bool_(), pa.time64("us")], ids=str)
+def test_columns_that_cannot_serve(kind):
+    with pytest.raises(InvalidTable, match=r"period_column='day': has type .* needs dates or timestamps") as caught:
+        kept(table([None], kind))
+    assert caught.value.column == "day"
+
+
+def test_a_column_that_is_not_there(tmp_path):
+    days = table(DAYS, pa.date32())
+    for more in ({}, {"where": ibis._.i > 1}):
+        with pytest.raises(InvalidTable, match="period_column='date': column 'date' is not in the table"):
+            kept(days, within=Within("date", NOVEMBER.start, NOVEMBER.end), **more)
+    with pytest.raises(InvalidArgument, match="period_column"):
+        kept(days, within=Within("", NOVEMBER.start, NOVEMBER.end))
+
+
+@pytest.mark.spark
+def test_the_same_rows_on_spark(spark):
+    stamps = [datetime.datetime.fromisoformat(text) for text in ENDS]
+    for values, kind in ((DAYS, "date"), (stamps, "timestamp_ntz"), ([str(day) for day in DAYS] + ENDS, "string")):
+        frame = spark.createDataFrame(
+            [(str(k), k, one) for k, one in enumerate(values)], f"u string, i int, day {kind}"
+        )
+        arrow = {"date": pa.date32(), "timestamp_ntz": pa.timestamp("us"), "string": pa.string()}[kind]
+        assert kept(frame) == kept(table(values, arrow))
