@@ -76,9 +76,12 @@ def test_all_is_complete_and_resolves():
         "Other",
         "Paper",
         "Quantity",
+        "Reach",
+        "ReachedItem",
         "Release",
         "__version__",
         "load",
+        "reach",
         "recover",
         "release",
     }

@@ -22,8 +22,19 @@ if TYPE_CHECKING:
     from .mechanisms import Adaptive, Auto, Discover
     from .paper import Paper
     from .privacy import Adjacency, Guarantee, Ledger
-    from .releases import recover, release
-    from .results import Difference, GroupedRelease, ItemCount, ItemCounts, ItemEstimate, Other, Quantity, Release
+    from .releases import reach, recover, release
+    from .results import (
+        Difference,
+        GroupedRelease,
+        ItemCount,
+        ItemCounts,
+        ItemEstimate,
+        Other,
+        Quantity,
+        Reach,
+        ReachedItem,
+        Release,
+    )
     from .tables import Bins, Csv, Database
 
 __all__ = [
@@ -45,9 +56,12 @@ __all__ = [
     "Other",
     "Paper",
     "Quantity",
+    "Reach",
+    "ReachedItem",
     "Release",
     "__version__",
     "load",
+    "reach",
     "recover",
     "release",
 ]
@@ -74,8 +88,11 @@ _HOMES = {
     "Other": "results",
     "Paper": "paper",
     "Quantity": "results",
+    "Reach": "results",
+    "ReachedItem": "results",
     "Release": "results",
     "load": "export",
+    "reach": "releases",
     "recover": "releases",
     "release": "releases",
 }
