@@ -82,7 +82,7 @@ def statistics(draw, centre=None):
         measured += levels(against, norm, radii, row_cap, unit, mass_scale)
         measured.append(UsersByDistance(against, norm, row_cap, unit, DISTANCE_EDGES))
     totals = [UsersByRows(EDGES), RootOfItems(draw(st.integers(2, 20)))]
-    bound, books = draw(st.integers(1, ITEMS + 1)), draw(st.integers(0, UNIT - 1))
+    bound, books = draw(st.integers(1, ITEMS + 1)), draw(st.integers(0, UNIT - 2 * ITEMS))
     presence = [UsersByItems(edges), *(ItemReach(bound, norm, books) for norm in ("l1", "l2"))]
     return counts, measured, totals, [WeightedSets(np.array(draw(all_gains)))], presence
 

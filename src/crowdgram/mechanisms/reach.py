@@ -32,7 +32,7 @@ from .user_sizes import Bins, Crowds, read
 __all__ = ["ItemUsers", "ReachEstimate"]
 
 FIRST = PilotQuery("users by items, first look", 0.01, HISTOGRAM_UNIT)
-SECOND = PilotQuery("users by items, second look", 0.03, HISTOGRAM_UNIT)
+SECOND = PilotQuery("users by items, second look", 0.05, HISTOGRAM_UNIT)
 
 CORRECTION = 0.5
 """Of what the bound takes off an item in the mean, which is added back: heavy users have other items than the crowd,

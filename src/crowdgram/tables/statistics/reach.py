@@ -81,6 +81,8 @@ class ItemReach(Statistic[Presence, BoundedSum[Integers]]):
             )
         if not 0 <= self.books < UNIT:
             raise InvalidArgument(f"books={self.books}: needs to be in 0..{UNIT - 1}.", argument="books")
+        if self.full_weight < 1:
+            raise InvalidArgument(f"books={self.books}: needs to leave users a weight.", argument="books")
 
     @property
     def bound(self) -> Bound:
