@@ -140,25 +140,24 @@ def test_the_limits_are_reached():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("delta", "of_user"), [(1e-6, "few"), (1e-6, "tail"), (0.0, "tail")])
-def test_intervals_hold_by_rank(delta, of_user):
-    """Of 40 runs: the first item, the next four, the rest, and the number of users. At 95%, fewer than 29 of 40 has a
-    chance below 1e-6.
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_intervals_hold_by_rank(delta):
+    """Of 25 runs: the first item, the next four, the rest, and the number of users, of whom some have far more items
+    than others. At 95%, fewer than 16 of 25 has a chance below 1e-6.
     """
-    sizes = {"few": lambda rng: int(rng.integers(1, 5)), "tail": lambda rng: int(min(rng.zipf(1.6), 80))}
-    sets = crowd(3000, sizes[of_user], 100, seed=3)
+    sets = crowd(3000, lambda rng: int(min(rng.zipf(1.6), 80)), 100, seed=3)
     truth = reach_of(sets, 100)
     order = np.argsort(-truth)
     presence, held = presence_of(sets, 100), []
     with presence.engine:
         remembered = Remembered(presence)
-        for _ in range(40):
+        for _ in range(25):
             made, _ = run(remembered, delta=delta)
             inside = ((made.lower <= truth) & (truth <= made.upper))[order]
             held.append([inside[0], inside[1:5].mean(), inside[5:].mean(), made.users[1] <= 3000 <= made.users[2]])
             assert (made.lower <= made.counts).all()
             assert (made.counts <= made.upper).all()
-    assert (np.mean(held, axis=0) > 28 / 40).all()
+    assert (np.mean(held, axis=0) > 15 / 25).all()
 
 
 def test_the_number_of_users_comes_from_the_quieter_way():

@@ -98,6 +98,7 @@ def test_a_warning_if_it_is_mostly_noise():
         ({"epsilon": 0}, "epsilon=0"),
         ({"epsilon": 1e-9}, "epsilon=1e-09, delta=0: needs an epsilon"),
         ({"delta": 0.5}, "delta=0.5: needs to be below"),
+        ({"delta": 1e-300}, "such as 1e-6, or delta=0"),
         ({"other": " "}, "other=' '"),
         ({"progress": 3}, "progress=3"),
     ],
@@ -122,9 +123,9 @@ def test_a_ledger_is_charged_and_holds_the_reach(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delta", [0.0, 1e-7])
-@pytest.mark.parametrize("given", [None, 2])
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize(
+    ("delta", "given", "adjacency"), [(0.0, None, "replace"), (1e-7, None, "add-remove"), (1e-7, 2, "replace")]
+)
 def test_what_is_drawn_keeps_to_the_plan(tmp_path, delta, given, adjacency):
     """`settle` compares the events with what was charged, also if items are found."""
     rows = pd.DataFrame([(user, page) for user in range(300) for page in range(user % 7 + 1)], columns=["user", "page"])

@@ -52,6 +52,8 @@ TYPICAL = 2.3, 2.5 * FAR
 """Items of users whom the bound scales down, and of those far above it, over the bound, if no histogram tells more."""
 WHOLE = 1.05
 """No bound is taken if its predicted error is at most this factor above the least: intervals then need no allowance."""
+UNSEEN = 16
+"""The bound if users are too few to be seen, or all items if these are fewer."""
 PARTS = 3
 """Points that a bin's users are spread over."""
 MOST_BOUNDS = 48
@@ -145,9 +147,10 @@ class ItemUsers(Searching):
             prices = _prices(found, looks, items)
         if prices is not None:
             return prices.chosen.sums, prices.taken
-        # Too few users to be seen. A bound that may be too small pays if they are fewer than items need noise.
-        few = found.users.sum() * looks.guarantee.epsilon < items
-        return _least_noise(looks, items, 1 if few else round(math.sqrt(items))), None
+        # Too few users to be seen. If they are fewer than the noise that a larger bound brings, all is noise.
+        bound = min(items, UNSEEN)
+        few = float(found.users.sum()) * looks.guarantee.epsilon < bound
+        return _least_noise(looks, items, 1 if few else bound), None
 
 
 def _may_finish_purely(looks: Looks) -> bool:
