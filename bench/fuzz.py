@@ -689,6 +689,36 @@ def shapes(rng: random.Random, _: Path) -> None:
     assert not any(str(secret) in repr(made.items) for secret in SECRETS)
 
 
+def reaches(rng: random.Random, _: Path) -> None:
+    """Users by item, of columns that may not fit, with odd bounds."""
+
+    def mostly(values: list[Any]) -> Any:
+        return rng.choice(values if rng.random() < 0.95 else ODD)
+
+    lists: dict[str, list[Any]] = {"item": ["x", "y"], "whole": [0, 1, 2], "flag": [True, False], "real": [1.5]}
+    names = list(lists)
+    item = rng.choice(names[:3] if rng.random() < 0.9 else names)
+    asked: dict[str, Any] = {
+        "item": mostly([item]),
+        "domain": mostly([None, lists[item], lists[item]]),
+        "epsilon": mostly([1.0, 0.1]),
+        "delta": mostly([1e-6] * 6 + [0.0, 1e-100]),
+        "adjacency": mostly(["add-remove", "replace"]),
+        "max_items_per_user": mostly([None, None, 1, 3, 10**9]),
+    }
+    if rng.random() < 0.3:
+        asked["count"] = rng.choice(["whole", "small", *names, *ODD])
+    if rng.random() < 0.3:
+        asked["other"] = rng.choice(["other", "x", *ODD, *HOSTILE])
+    if rng.random() < 0.2:
+        asked["where"] = grown(rng, "truth", 1)
+    made = crowdgram.reach(wide(rng), user="user", **asked)
+    assert (made.lower <= made.counts + 1e-9).all()
+    assert (made.counts <= made.upper + 1e-9).all()
+    assert made.users.lower <= made.users.value <= made.users.upper
+    assert not any(str(secret) in repr(made.items) for secret in SECRETS)
+
+
 def noise(rng: random.Random) -> bytes:
     """Nothing, mostly; else a few bytes of any kind."""
     return rng.randbytes(rng.randrange(1, 20)) if rng.random() < 0.1 else b""
@@ -705,6 +735,7 @@ KINDS: dict[str, Callable[[random.Random, Path], None]] = {
     "databases": databases,
     "expressions": expressions,
     "shapes": shapes,
+    "reach": reaches,
     "outcomes": outcomes,
 }
 

@@ -26,7 +26,7 @@ def beside(monkeypatch):
     """The benchmarks are scripts and import each other by name, as they do when they are run."""
     monkeypatch.syspath_prepend(str(BENCH))
     yield
-    for name in ("accuracy", "discovery", "invented", "tuned"):
+    for name in ("accuracy", "discovery", "invented", "reach", "tuned"):
         sys.modules.pop(name, None)
 
 
@@ -229,3 +229,21 @@ def test_the_rules_beside_ours_let_no_lone_item_pass(discovery, rule, cap, monke
     allowed = {"gaussian 0.5": 0.1, "weighted": 0.05}.get(rule, 0.2)
     # Six standard errors are at most 0.04, and the seed is fixed.
     assert 0.5 * allowed < seen < allowed + 0.04
+
+
+def test_tuned_distinct_counts_and_reach(tmp_path, monkeypatch, capsys):
+    """The expected error of others is that of many draws; and the benchmark prints a line for each table."""
+    reach, rng = importlib.import_module("reach"), np.random.default_rng(4)
+    for noise, draws in (("laplace", rng.laplace(0, 2.0, 10**5)), ("gaussian", rng.normal(0, 2.0, 10**5))):
+        for bias in (0.0, -3.0):
+            found = float(reach._expected(np.array([bias]), 2.0, noise)[0])
+            assert found == pytest.approx(np.abs(bias + draws).mean(), rel=0.03)
+    everything = sparse.csr_matrix(np.ones((500, 3)))
+    (laplace,) = reach.tuned(everything, 1.0, 0.0, rng)
+    assert (laplace.noise, laplace.bound) == ("laplace", 3)
+    assert laplace.error == pytest.approx(9.0)
+    Crowd(users=200, rows=8, items=6, seed=1).write(tmp_path / "some.parquet")
+    monkeypatch.setattr(sys, "argv", ["reach.py", "--tables", str(tmp_path), "--repeat", "2"])
+    reach.main()
+    *_, line = capsys.readouterr().out.splitlines()
+    assert line.startswith("| some | 200 | 6 |")

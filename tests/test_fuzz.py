@@ -29,6 +29,7 @@ CASES = {
     "databases": 15,
     "expressions": 10,
     "shapes": 10,
+    "reach": 20,
     "outcomes": 7,
 }
 if THOROUGH:

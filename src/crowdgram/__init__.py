@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .mechanisms import Adaptive, Auto, Discover
     from .paper import Paper
     from .privacy import Adjacency, Guarantee, Ledger
-    from .releases import recover, release
+    from .releases import reach, recover, release
     from .results import (
         Difference,
         GroupedRelease,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         ItemEstimate,
         Other,
         Quantity,
+        Reach,
+        ReachedItem,
         Release,
         Series,
         SeriesPoint,
@@ -56,11 +58,14 @@ __all__ = [
     "Other",
     "Paper",
     "Quantity",
+    "Reach",
+    "ReachedItem",
     "Release",
     "Series",
     "SeriesPoint",
     "__version__",
     "load",
+    "reach",
     "recover",
     "release",
 ]
@@ -87,10 +92,13 @@ _HOMES = {
     "Other": "results",
     "Paper": "paper",
     "Quantity": "results",
+    "Reach": "results",
+    "ReachedItem": "results",
     "Release": "results",
     "Series": "results",
     "SeriesPoint": "results",
     "load": "export",
+    "reach": "releases",
     "recover": "releases",
     "release": "releases",
 }

@@ -34,6 +34,13 @@ def placed(users, domain, counted=False):
     return found
 
 
+def present(users, domain):
+    """The same users with the items of the domain that they have, as `find_presence` finds them."""
+    place = {item: j for j, item in enumerate(domain)}
+    found = [OneUser(user.name, {place[item]: 1 for item in user.counts if item in place}) for user in users]
+    return [user for user in found if user.counts]
+
+
 def total(statistic, users):
     """The sum over users of what each adds, without zeros."""
     sums = Counter()

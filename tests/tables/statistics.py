@@ -13,12 +13,14 @@ from crowdgram.tables import GAIN, MAX_BITS, MAX_MASS_SCALE, MAX_RADIUS, ROW_LIM
 from crowdgram.tables.statistics import (
     CappedRows,
     Concentration,
+    ItemReach,
     Level,
     OneUser,
     RootOfItems,
     SampledRow,
     Tally,
     UsersByDistance,
+    UsersByItems,
     UsersByRows,
     WeightedSets,
 )
@@ -49,6 +51,15 @@ def of_counts(every=True):
 def of_totals():
     """Statistics of `UserTotals`."""
     return UsersByRows(EDGES), RootOfItems(16)
+
+
+def of_presence(every=True):
+    """Statistics of `Presence`."""
+    yield UsersByItems(EDGES)
+    for norm in ("l1", "l2"):
+        yield ItemReach(2, norm, 2**26)
+        if every:
+            yield from (ItemReach(bound, norm, books) for bound, books in ((1, 0), (1, 1), (3, UNIT // 5), (10**6, 7)))
 
 
 def of_sets(items, every=True):
@@ -103,6 +114,9 @@ REACHED = [
     (Concentration(3), _ALL),
     (UsersByRows(FEW_EDGES), _HEAVY),
     (RootOfItems(4), _ALL),
+    (UsersByItems(FEW_EDGES), _ALL),
+    (ItemReach(2, "l1", 2**26), _ALL),
+    (ItemReach(2, "l2", 2**26), _ALL),
     (Tally(4, "salt"), OneUser(7, dict.fromkeys(range(4), 1))),
     (WeightedSets(np.full(5, GAIN)), _ALL),
     (UsersByDistance(_ORIGIN, "l2", 2, UNIT, DISTANCE_EDGES), _HEAVY),

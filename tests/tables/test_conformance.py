@@ -26,12 +26,14 @@ from crowdgram.tables import (
     Centre,
     Concentration,
     Domain,
+    ItemReach,
     SampledRow,
     Tally,
     UsersByRows,
     WeightedSets,
     count_rows,
     distances,
+    find_presence,
     held_items,
     item_sets,
     open_rows,
@@ -48,8 +50,8 @@ from crowdgram.tables.statistics import OneUser, Statistic, held_items_of, item_
 from crowdgram.tables.statistics.centred import sum_levels
 
 from ..thorough import THOROUGH
-from .reference import placed, total, users_of
-from .statistics import EDGES, REACHED, centre_for, measures, of_counts, of_distances, of_sets, of_totals
+from .reference import placed, present, total, users_of
+from .statistics import EDGES, REACHED, centre_for, measures, of_counts, of_distances, of_presence, of_sets, of_totals
 
 
 def skewed():
@@ -180,6 +182,9 @@ def test_every_statistic_is_the_sum_of_its_users_integer_for_integer(opened, cas
     every = THOROUGH or found.engine.name == "duckdb"
     users = users_of(rows)
     check_counts(count_rows(found, read_domain(domain, found.item_type)), placed(users, domain), every)
+    presence = find_presence(found, read_domain(domain, found.item_type))
+    for statistic in of_presence(every):
+        assert presence.sum(statistic).vector() == total(statistic, present(users, domain)), statistic
     for most, row_cap in [(1, 1), (3, 400), (1000, 5)] if every else [(3, 5)] * (case is string_ids):
         check_found(tally_rows(found), users, most, row_cap, every)
 
@@ -248,6 +253,17 @@ def check_other(opened, rows, domain, listed):
         found = prepare(opened(rows, domain, 2))
         counts = count_rows(found, Domain(tuple(listed), found.item_types, other=True))
         assert counts.sum(CappedRows(3)).vector() == expected
+
+
+def test_a_user_has_the_other_item_once(opened):
+    """However many items outside the list a user has, and whether rows were tallied first or not."""
+    rows, domain = skewed()
+    merged = [(u, None if i is None else i if i in domain[:2] else "other") for u, i in rows]
+    expected = total(ItemReach(2, "l2", 2**20), present(users_of(merged), [*domain[:2], "other"]))
+    for prepare in (as_they_are, tally_rows):
+        found = prepare(opened(rows, domain, 2))
+        presence = find_presence(found, Domain(tuple(domain[:2]), found.item_types, other=True))
+        assert presence.sum(ItemReach(2, "l2", 2**20)).vector() == expected
 
 
 def test_rows_outside_the_domain_are_the_other_item(opened):

@@ -21,13 +21,16 @@ from crowdgram.tables import (
     CappedRows,
     Centre,
     Concentration,
+    ItemReach,
     RootOfItems,
     SampledRow,
     Tally,
+    UsersByItems,
     UsersByRows,
     WeightedSets,
     count_rows,
     distances,
+    find_presence,
     held_items,
     item_sets,
     largest_part,
@@ -40,7 +43,7 @@ from crowdgram.tables.statistics import OneUser, UsersByDistance, held_items_of,
 from crowdgram.tables.statistics.centred import sum_levels
 
 from ..thorough import examples
-from .reference import placed, users_of
+from .reference import placed, present, users_of
 from .statistics import DISTANCE_EDGES, EDGES, REACHED, levels
 
 ITEMS = 5
@@ -79,7 +82,9 @@ def statistics(draw, centre=None):
         measured += levels(against, norm, radii, row_cap, unit, mass_scale)
         measured.append(UsersByDistance(against, norm, row_cap, unit, DISTANCE_EDGES))
     totals = [UsersByRows(EDGES), RootOfItems(draw(st.integers(2, 20)))]
-    return counts, measured, totals, [WeightedSets(np.array(draw(all_gains)))]
+    bound, books = draw(st.integers(1, ITEMS + 1)), draw(st.integers(0, UNIT - 2 * ITEMS))
+    presence = [UsersByItems(edges), *(ItemReach(bound, norm, books) for norm in ("l1", "l2"))]
+    return counts, measured, totals, [WeightedSets(np.array(draw(all_gains)))], presence
 
 
 def short(tried, users):
@@ -122,7 +127,7 @@ def counted(crowd):
 
 def engine_sums(crowd, tried, most, row_cap):
     """The sum of every statistic, by the engine; those over items that nobody listed by the items' values."""
-    counts_statistics, measured, totals_statistics, sets_statistics = tried
+    counts_statistics, measured, totals_statistics, sets_statistics, presence_statistics = tried
     rows = opened(crowd)
     with rows.engine:
         counts = count_rows(rows, read_domain(range(ITEMS), rows.item_type))
@@ -144,12 +149,14 @@ def engine_sums(crowd, tried, most, row_cap):
         for statistic in sets_statistics:
             by_place = WeightedSets(np.array([statistic.gains[of_item[j]] for j in range(sets.items)], dtype=np.int64))
             sums.append({of_item[j]: value for j, value in sets.sum(by_place).vector().items()})
+        presence = find_presence(rows, read_domain(range(ITEMS), rows.item_type))
+        sums += [presence.sum(statistic).vector() for statistic in presence_statistics]
     return sums
 
 
 def added(rows, tried, most, row_cap):
     """What one user adds to each of `engine_sums`, in plain Python: statistic, vector."""
-    counts_statistics, measured, totals_statistics, sets_statistics = tried
+    counts_statistics, measured, totals_statistics, sets_statistics, presence_statistics = tried
     users = users_of([(*row, n) for row, n in rows.items()], counted=True)
     limited = placed(users, range(ITEMS), counted=True)
     views = [
@@ -157,6 +164,7 @@ def added(rows, tried, most, row_cap):
         *((statistic, map(user_totals_of, users)) for statistic in totals_statistics),
         (CappedRows(row_cap), [held_items_of(user, "salt", most) for user in users]),
         *((statistic, [item_set_of(user, "salt", most) for user in users]) for statistic in sets_statistics),
+        *((statistic, present(users, range(ITEMS))) for statistic in presence_statistics),
     ]
     return [(statistic, statistic.of_user(*seen) if (seen := list(each)) else {}) for statistic, each in views]
 

@@ -12,13 +12,24 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Integers
-from ..mechanisms import Gaussian, Laplace, Request, discovery, open_search
+from ..mechanisms import Gaussian, ItemUsers, Laplace, Request, discovery, open_search
 from ..privacy import Adjacency, Guarantee, Spending
 from ..releases.registry import as_mechanism
-from ..tables import UNIT, Domain, ItemSets, WeightedSets, count_rows, item_sets, open_rows, read_domain, tally_rows
+from ..tables import (
+    UNIT,
+    Domain,
+    ItemSets,
+    WeightedSets,
+    count_rows,
+    find_presence,
+    item_sets,
+    open_rows,
+    read_domain,
+    tally_rows,
+)
 from .attack import Case
 from .mutants import Mutant
-from .whole_releases import GROUP_VALUES, KINDS, PLACES, WHOLE_RELEASES, run_periods, run_release
+from .whole_releases import GROUP_VALUES, KINDS, PLACES, REACHED, WHOLE_RELEASES, run_periods, run_release
 
 __all__ = ["RELEASE_MUTANTS"]
 
@@ -93,6 +104,14 @@ def every_period(table: Any, spending: Spending, request: Request) -> Any:
     return run_periods(table, spending, request, period_column=None, **asked)
 
 
+def unbounded_reach(table: Any, spending: Spending, request: Request) -> Any:
+    """A user has the full weight for every item, however many there are."""
+    rows = open_rows(table, user="user", item="item")
+    presence = find_presence(rows, read_domain(list(REACHED), rows.item_type))
+    light = replace(presence, users=presence.users.mutate(size=presence.users["size"] * 0 + 1))
+    return ItemUsers(max_items_per_user=1).run(light, spending.open(), request)
+
+
 def _mutants() -> tuple[Mutant, ...]:
     add = Adjacency.ADD_REMOVE
     usual, pure = Guarantee(1.0, 1e-6, add), Guarantee(1.0, 0.0, add)
@@ -100,8 +119,12 @@ def _mutants() -> tuple[Mutant, ...]:
     edge, many, *_ = WHOLE_RELEASES["found-items"].pairs(add)
 
     def case(release: str, claim: Guarantee, name: str | None = None, by: str = "laplace", **changes: Any) -> Case:
-        ask = partial(WHOLE_RELEASES[release].ask, mechanism=as_mechanism(by), **WHOLE_RELEASES[release].arguments)
-        made = Case(f"{release}: {by}", ask, "users", claim, pairs=WHOLE_RELEASES[release].pairs(add))
+        own = WHOLE_RELEASES[release].own
+        ask = partial(
+            WHOLE_RELEASES[release].ask, mechanism=own or as_mechanism(by), **WHOLE_RELEASES[release].arguments
+        )
+        named = f"{release}: {by}" if own is None else release
+        made = Case(named, ask, "users", claim, pairs=WHOLE_RELEASES[release].pairs(add))
         return replace(made, name=name or made.name, **changes)
 
     return (
@@ -140,6 +163,12 @@ def _mutants() -> tuple[Mutant, ...]:
             case("periods", pure, "every-period", mechanism=every_period),
             case("periods", pure),
             WHOLE_RELEASES["periods"].pairs(add)[:1],
+        ),
+        Mutant(
+            "users of many items, who have the full weight for each",
+            case("reach", pure, "unbounded-reach", mechanism=unbounded_reach),
+            case("reach", pure),
+            WHOLE_RELEASES["reach"].pairs(add)[:1],
         ),
     )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgument
-from ..mechanisms import Discovering, Request, Weight
+from ..mechanisms import Costed, ItemUsers, Request, Searching, Weight
 from ..privacy import Adjacency, Guarantee, Ledger, Spending
 from ..releases.pipeline import run
 from ..releases.query import Query
@@ -31,7 +31,7 @@ ON_EDGE = 48
 """Users of an item that is found about as often as not, at epsilon = 1 and delta = 1e-6: all rounds are about it."""
 UNSHARED_ITEMS = 1100
 """Items of one user alone: more than are weighed."""
-GROUP_VALUES, KINDS, PLACES = range(4), range(2), range(3)
+GROUP_VALUES, KINDS, PLACES, REACHED = range(4), range(2), range(3), range(12)
 PERIODS = ("2026-10", "2026-11")
 HUGE = 2**62
 
@@ -46,6 +46,8 @@ class WholeRelease:
     arguments: Mapping[str, Any]
     pairs: Callable[[Adjacency], tuple[RowPair, ...]]
     ask: Callable[..., Any]
+    own: Costed | None = None
+    """What makes it, if no mechanism can be chosen: it then has one case for all of them, with the weight it serves."""
 
     @property
     def finds(self) -> bool:
@@ -63,7 +65,10 @@ def release_cases(
     adjacencies: Iterable[Adjacency] = tuple(Adjacency),
 ) -> Iterator[Case]:
     """Every whole release, or those that are named, by each of these mechanisms."""
+    weights, adjacencies, mechanisms = tuple(weights), tuple(adjacencies), tuple(mechanisms)
     for name, mechanism in product(WHOLE_RELEASES if names is None else names, mechanisms):
+        if name in WHOLE_RELEASES and WHOLE_RELEASES[name].own is not None and mechanism != mechanisms[0]:
+            continue
         if name not in WHOLE_RELEASES:
             raise InvalidArgument(
                 f"release={name!r}: needs to be one of {', '.join(map(repr, WHOLE_RELEASES))}.", argument="release"
@@ -71,19 +76,22 @@ def release_cases(
         release = WHOLE_RELEASES[name]
         if release.finds and delta == 0 and names is None:  # of all, those that can do without
             continue
-        kind = as_mechanism(mechanism)
-        if release.finds and (delta == 0 or not isinstance(kind, Discovering)):
+        kind = release.own or as_mechanism(mechanism)
+        served = [one for one in weights if release.own is None or one in kind.weights] or weights
+        if release.finds and (delta == 0 or not isinstance(kind, Searching)):
             raise InvalidArgument(
                 f"release={name!r}: finds items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it "
                 "needs a delta, such as 1e-6, and a mechanism that can follow a search, such as 'auto'.",
                 argument="release",
             )
-        for weight, adjacency in product(weights, adjacencies):
+        for weight, adjacency in product(served, adjacencies):
             offered = Guarantee(epsilon, delta, adjacency)
             kind.check(offered, weight)
             claim = offered if release.finds else kind.promised(offered)
             ask = partial(release.ask, mechanism=kind, **release.arguments)
-            yield Case(f"{name}: {mechanism}", ask, weight, claim, pairs=release.pairs(adjacency))
+            yield Case(
+                name if release.own else f"{name}: {mechanism}", ask, weight, claim, pairs=release.pairs(adjacency)
+            )
 
 
 def run_release(table: Any, spending: Spending, request: Request, **arguments: Any) -> Any:
@@ -201,6 +209,18 @@ def _periods(adjacency: Adjacency) -> tuple[RowPair, ...]:
     )
 
 
+def _reached(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """A user of every item, far above any bound, in a crowd with one item each; and a user of one item."""
+    crowd = tuple((user, user % len(REACHED)) for user in range(400))
+    every = tuple((TARGET_USER, item) for item in REACHED)
+    half = tuple((TARGET_USER, item) for item in REACHED[: len(REACHED) // 2])
+    columns = ("user", "item")
+    return (
+        RowPair("a user of every item", columns, crowd, every, _replaced(adjacency, half)),
+        RowPair("a user of one item", columns, crowd, ((TARGET_USER, 0),), _replaced(adjacency, ((TARGET_USER, 1),))),
+    )
+
+
 def _replaced(adjacency: Adjacency, rows: RowTuples) -> RowTuples:
     return rows if adjacency is Adjacency.REPLACE else ()
 
@@ -224,6 +244,8 @@ WHOLE_RELEASES = {
             run_release,
         ),
         WholeRelease("periods", {"item": "item", "domain": list(KINDS)}, _periods, run_periods),
+        WholeRelease("reach", {"item": "item", "domain": list(REACHED)}, _reached, run_release, ItemUsers()),
+        WholeRelease("found-reach", {"item": "item"}, _found, run_release, ItemUsers()),
     )
 }
 """What can be asked of a release, by name."""

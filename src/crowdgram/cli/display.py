@@ -16,9 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..escaping import printable
+from ..present.reach import QUESTION, reach_sentences
 from ..present.selection import figures
 from ..present.wording import INNER_PARAMETERS, number, sentences
-from ..results import GroupedRelease, Other, Release
+from ..results import GroupedRelease, Other, Reach, Release
 from ..results.values import Measure
 
 __all__ = ["Stages", "printable", "say", "show", "show_entropy", "show_release"]
@@ -76,12 +77,41 @@ def show_entropy(console: Console, release: Release | GroupedRelease) -> None:
         say(console, f"Entropy{printable(name)}: {bits} ({interval}).")
 
 
-def show(console: Console, release: Release | GroupedRelease, n: int, measure: Measure = "shares") -> None:
-    """A release, or every group of a grouped one."""
-    if isinstance(release, Release):
+def show(console: Console, release: Release | GroupedRelease | Reach, n: int, measure: Measure = "shares") -> None:
+    """A release, or every group of a grouped one; or a reach, which has no measure."""
+    if isinstance(release, Reach):
+        _show_reach(console, release, n)
+    elif isinstance(release, Release):
         show_release(console, release, n, measure=measure)
     else:
         _show_groups(console, release, n, measure)
+
+
+def _show_reach(console: Console, reach: Reach, n: int) -> None:
+    shown, rest = reach.top(n), len(reach) - min(n, len(reach))
+    if shown:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for name in reach.heads:
+            table.add_column(Text(printable(name)), overflow="fold", max_width=40)
+        for name in ("users", f"{reach.confidence:.0%} interval", "share of users", f"{reach.confidence:.0%} interval"):
+            table.add_column(name, justify="right")
+        for one in shown:
+            table.add_row(
+                *(Text(printable(text)) for text in reach.texts(one.item)),
+                f"{one.users:,.0f}",
+                f"{one.lower:,.0f} to {one.upper:,.0f}",
+                f"{one.share:.4f}",
+                f"{one.share_lower:.4f} to {one.share_upper:.4f}",
+            )
+        console.print(table)
+    if rest > 0:
+        more = " more" if shown else ""
+        console.print(f"{'and ' if shown else ''}{rest}{more} {_plural('item', rest)}", markup=False, highlight=False)
+    console.print()
+    details = ", ".join(f"{name}={value}" for name, value in reach.parameters.items())
+    _sentence(console, f"{QUESTION} ({details}).")
+    for sentence in (*reach_sentences(reach), reach.guarantee.sentence()):
+        _sentence(console, sentence)
 
 
 def _show_groups(console: Console, release: GroupedRelease, n: int, measure: Measure) -> None:

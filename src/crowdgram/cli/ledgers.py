@@ -23,7 +23,7 @@ from .streams import is_standard, print_json
 
 if TYPE_CHECKING:
     from ..privacy import Entry, Ledger
-    from ..results import GroupedRelease, Release
+    from ..results import GroupedRelease, Reach, Release
 
 __all__ = ["create", "history", "recover", "save_release", "show"]
 
@@ -200,9 +200,9 @@ def recover(
         _say(f"Saved to {output}.")
 
 
-def write_release(release: Release | GroupedRelease, output: Path, *, overwrite: bool) -> None:
+def write_release(release: Release | GroupedRelease | Reach, output: Path, *, overwrite: bool) -> None:
     """Save a release, or print it."""
-    from ..export.json_file import to_text
+    from ..export.documents import to_text
 
     if is_standard(output):
         print_json(to_text(release))
@@ -210,7 +210,9 @@ def write_release(release: Release | GroupedRelease, output: Path, *, overwrite:
         release.save(output, overwrite=overwrite)
 
 
-def save_release(release: Release | GroupedRelease, output: Path, ledger: Path | None, *, overwrite: bool) -> None:
+def save_release(
+    release: Release | GroupedRelease | Reach, output: Path, ledger: Path | None, *, overwrite: bool
+) -> None:
     """Save a release that is paid for; if that fails, keep it under another name, or say where the ledger keeps it."""
     try:
         write_release(release, output, overwrite=overwrite)

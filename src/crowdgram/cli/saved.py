@@ -47,7 +47,7 @@ def compare(
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
 ) -> None:
     """Show how far two saved releases, or the groups of one, are from each other. Costs no privacy."""
-    from ..export import load
+    from ..export.json_file import load
     from ..results import GroupedRelease, Release
 
     console = Console()
@@ -104,8 +104,8 @@ def export(
     from functools import partial
 
     from ..export import load, save, write_csv, write_parquet
-    from ..export.json_file import to_text
-    from ..results import Release
+    from ..export.documents import to_text
+    from ..results import Reach, Release
     from .display import printable, say
 
     writers: dict[str, Callable[..., None]] = {
@@ -135,7 +135,13 @@ def export(
             argument="--other",
         )
     loaded = load(path)
-    if merge is not None:
+    if isinstance(loaded, Reach) and (merge is not None or measure is MeasureChoice.COUNTS):
+        option = "--measure counts" if merge is None else f"--merge {str(merge)!r}"
+        why = "has users and shares in one table" if merge is None else "does not add up: users have several items"
+        raise InvalidArgument(
+            f"{option}: {str(path)!r} is a reach, which {why}. Leave it out.", argument=option.split()[0]
+        )
+    if merge is not None and not isinstance(loaded, Reach):
         joint = loaded if isinstance(loaded, Release) else loaded.joint
         own = 1 if joint is loaded else 2
         if len(joint.item_columns) > own:
@@ -164,7 +170,7 @@ def report(
     quiet: QuietOption = False,
 ) -> None:
     """Write a saved release as a page to read in a browser: one file that loads nothing. Costs no privacy."""
-    from ..export import load
+    from ..export.json_file import load
     from .display import printable, say
 
     if output.suffix.lower() not in (".html", ".htm"):

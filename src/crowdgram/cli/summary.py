@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from ..export.json_file import item_to_json
+from ..present.reach import QUESTION, reach_sentences, reach_too_little
 from ..present.selection import figures
 from ..present.wording import question, sentences, too_little
-from ..results import GroupedRelease, ItemEstimate, Other, Quantity, Release
+from ..results import GroupedRelease, ItemEstimate, Other, Quantity, Reach, Release
 from ..results.values import Measure
 
 __all__ = ["summary"]
 
 
-def summary(release: Release | GroupedRelease, n: int, measure: Measure, *, entropy: bool) -> dict[str, Any]:
-    """A release, or every group of one, with the n most probable items of each. Groups have shares in any measure."""
+def summary(release: Release | GroupedRelease | Reach, n: int, measure: Measure, *, entropy: bool) -> dict[str, Any]:
+    """A release, or every group of one, with the n most probable items of each. Groups have shares in any measure. A
+    reach has no measure.
+    """
+    if isinstance(release, Reach):
+        return _reach(release, n)
     joint = release.joint if isinstance(release, GroupedRelease) else release
     return {
         "question": question(joint),
@@ -36,6 +42,23 @@ def summary(release: Release | GroupedRelease, n: int, measure: Measure, *, entr
             if isinstance(release, GroupedRelease)
             else _items(release, n, measure, entropy)
         ),
+    }
+
+
+def _reach(reach: Reach, n: int) -> dict[str, Any]:
+    return {
+        "question": QUESTION,
+        "parameters": dict(reach.parameters),
+        "guarantee": reach.guarantee.to_dict(),
+        "confidence": reach.confidence,
+        "predicted_l1_error": reach.predicted_l1_error,
+        "users": _quantity(reach.users),
+        "left_out": _quantity(reach.left_out),
+        "warning": reach_too_little(reach),
+        "sentences": [*reach_sentences(reach), reach.guarantee.sentence()],
+        "item_columns": list(reach.item_columns),
+        "items": len(reach),
+        "top": [{**asdict(one), "item": item_to_json(one.item)} for one in reach.top(n)],
     }
 
 

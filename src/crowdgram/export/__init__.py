@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .json_file import load, load_joint, save
+from .documents import load, load_reach, save
+from .json_file import load_joint
 from .tabular import write_csv, write_parquet
 from .writing import write_whole
 
-__all__ = ["load", "load_joint", "save", "write_csv", "write_parquet", "write_whole"]
+__all__ = ["load", "load_joint", "load_reach", "save", "write_csv", "write_parquet", "write_whole"]

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import uuid
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,30 @@ import numpy as np
 
 from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource
 from ..mechanisms.estimate import Divisor, Total
-from ..privacy import Guarantee, check, event_from_dict, event_to_dict
+from ..privacy import Event, Guarantee, check, event_from_dict, event_to_dict
 from ..privacy.guarantee import MAX_EPSILON
 from ..results.grouped import GroupedRelease
 from ..results.release import OWN_SUM, Release
 from ..results.values import Item, Other, Quantity, is_unlisted, values_of
 from .writing import write_whole
 
-__all__ = ["SCHEMA_VERSION", "item_to_json", "load", "load_joint", "parse", "save", "to_document", "to_text"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "check_items",
+    "check_promise",
+    "item_to_json",
+    "kinds_of",
+    "load",
+    "load_joint",
+    "parse",
+    "parse_document",
+    "read_document",
+    "read_items",
+    "read_text",
+    "save",
+    "to_document",
+    "to_text",
+]
 
 SCHEMA_VERSION = 4
 """Version 1 had one item column, of integers or strings, no other item, and neither `measured` nor `other_errors`.
@@ -48,14 +65,18 @@ def save(release: Release | GroupedRelease, path: str | os.PathLike[str], *, ove
 
 def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
     """Read a release, checking its schema version and its shape."""
+    return parse(read_text(path), os.fspath(path))
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a saved file."""
     where = os.fspath(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise UnreadableSource(f"{where!r} cannot be read: {error.strerror or type(error).__name__}.") from None
     except ValueError:
         raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
-    return parse(text, where)
 
 
 def load_joint(path: str | os.PathLike[str]) -> Release:
@@ -85,7 +106,7 @@ def to_document(release: Release) -> dict[str, Any]:
         "confidence": release.confidence,
         "predicted_l1_error": release.predicted_l1_error,
         "item_columns": list(release.item_columns),
-        "item_kinds": _kinds(release),
+        "item_kinds": kinds_of(release.items),
         "items": [item_to_json(item) for item in release.items],
         **{name: getattr(release, name).tolist() for name in _ARRAYS},
         **{name: None if (found := getattr(release, name)) is None else found.tolist() for name in _OPTIONAL},
@@ -97,11 +118,26 @@ def to_document(release: Release) -> dict[str, Any]:
 
 def parse(text: str, where: str) -> Release | GroupedRelease:
     """The release that `to_text` wrote; `where` it comes from is for errors."""
+    return parse_document(read_document(text, where), where)
+
+
+def read_document(text: str, where: str) -> dict[str, Any]:
+    """The JSON values of a saved file, of whatever kind."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
-    if not isinstance(document, dict) or document.get("schema") != "crowdgram-release":
+    return document if isinstance(document, dict) else {}
+
+
+def parse_document(document: dict[str, Any], where: str) -> Release | GroupedRelease:
+    """The release in the JSON values of a saved file."""
+    if document.get("schema") == "crowdgram-reach":
+        raise UnreadableSource(
+            f"{where!r} is a saved reach, and a release is needed here. Use crowdgram.load, or 'crowdgram show' and "
+            "'crowdgram export', which take both."
+        )
+    if document.get("schema") != "crowdgram-release":
         raise UnreadableSource(f"{where!r} is not a saved release: it has no schema 'crowdgram-release'.")
     version = document.get("schema_version")
     if isinstance(version, (bool, float)) or version not in range(1, SCHEMA_VERSION + 1):
@@ -119,7 +155,7 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
         arrays: dict[str, Any] = {name: np.array(document[name], dtype=np.float64) for name in _ARRAYS}
         arrays |= {name: _optional_array(document.get(name)) for name in _OPTIONAL}
         loaded = Release(
-            items=_read_items(document, columns),
+            items=read_items(document, columns),
             item_columns=columns,
             **arrays,
             confidence=float(document["confidence"]),
@@ -135,7 +171,7 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
             versions=dict(document["versions"]),
         )
         _check_shape(loaded)
-        _check_promise(loaded)
+        check_promise(loaded.events, loaded.guarantee)
         return GroupedRelease(loaded) if document.get("grouped") is True else loaded
     except KeyError as error:
         raise UnreadableSource(f"{where!r} is a damaged release: {error} is missing.") from None
@@ -143,10 +179,10 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
         raise UnreadableSource(f"{where!r} is a damaged release: {str(error).rstrip('.')}.") from None
 
 
-def _kinds(release: Release) -> list[str]:
+def kinds_of(items: Sequence[Item]) -> list[str]:
     """What the values of each item column are, by their Python types; "string" if only the other item is there."""
     found = []
-    for column in zip(*(values_of(item) for item in release.items), strict=True):
+    for column in zip(*(values_of(item) for item in items), strict=True):
         value = next((value for value in column if not isinstance(value, Other)), "")
         found.append(next((kind for kind, python in _VALUE_TYPES.items() if isinstance(value, python)), "string"))
     return found
@@ -163,7 +199,7 @@ def item_to_json(item: Item) -> Any:
     return str(item) if isinstance(item, uuid.UUID) else item
 
 
-def _read_items(document: dict[str, Any], columns: tuple[str, ...]) -> tuple[Item, ...]:
+def read_items(document: dict[str, Any], columns: tuple[str, ...]) -> tuple[Item, ...]:
     kinds = document.get("item_kinds", [None])
     if not isinstance(kinds, list) or len(kinds) != len(columns):
         raise InvalidArgument("its item_kinds need one entry for each item column", argument=None)
@@ -227,14 +263,19 @@ def _read_users(values: Any, document: dict[str, Any]) -> Quantity | None:
     return Quantity(value, lower, upper, float(document["confidence"]))
 
 
-def _check_shape(release: Release) -> None:
-    if not release.items or len(set(release.items)) < len(release.items):
+def check_items(items: Sequence[Item], columns: Sequence[str]) -> None:
+    """Refuse items, or columns of them, that no result has."""
+    if not items or len(set(items)) < len(items):
         raise InvalidArgument("its items need to be distinct, and at least one", argument=None)
-    others = [is_unlisted(item) for item in release.items]
+    others = [is_unlisted(item) for item in items]
     if others != sorted(others):
         raise InvalidArgument("its other items need to be the last", argument=None)
-    if not release.item_columns or len(set(release.item_columns)) < len(release.item_columns):
+    if not columns or len(set(columns)) < len(columns):
         raise InvalidArgument("its item_columns need to be distinct, and at least one", argument=None)
+
+
+def _check_shape(release: Release) -> None:
+    check_items(release.items, release.item_columns)
     for name in (*_ARRAYS, *_OPTIONAL):
         column = getattr(release, name)
         if column is None:
@@ -249,15 +290,14 @@ def _check_shape(release: Release) -> None:
         raise InvalidArgument(f"its weight is {release.weight!r}", argument=None)
 
 
-def _check_promise(release: Release) -> None:
+def check_promise(events: Sequence[Event], promised: Guarantee) -> None:
     """Refuse a guarantee that the recorded events do not keep: somebody changed one of them.
 
     Rounding may differ a little between libraries; so much is let pass.
     """
-    promised = release.guarantee
     loose = replace(promised, epsilon=min(promised.epsilon * (1 + 1e-9), MAX_EPSILON))
     try:
-        check(release.events, replace(loose, delta=min(promised.delta * (1 + 1e-6), 1 - 1e-9)))
+        check(events, replace(loose, delta=min(promised.delta * (1 + 1e-6), 1 - 1e-9)))
         return
     except PrivacyViolation:
         pass

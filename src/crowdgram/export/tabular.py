@@ -16,6 +16,7 @@ from ..arrays import Floats
 from ..errors import MissingDependency
 from ..escaping import guarded_cell
 from ..results.grouped import GroupedRelease, parts_of
+from ..results.reach import FIGURES, Reach
 from ..results.release import Release
 from ..results.values import Measure, Other, Value, check_measure, is_unlisted, values_of
 from .writing import write_whole
@@ -31,14 +32,14 @@ _NAMES: dict[Measure, str] = {"shares": "probability", "counts": "count"}
 _ERRORS = ("standard_error", "lower", "upper")
 
 
-def to_arrow(release: Release | GroupedRelease, measure: Measure = "shares") -> pyarrow.Table:
+def to_arrow(release: Release | GroupedRelease | Reach, measure: Measure = "shares") -> pyarrow.Table:
     """An Arrow table."""
     import pyarrow as pa
 
     return pa.table(columns(release, measure))
 
 
-def to_pandas(release: Release | GroupedRelease, measure: Measure = "shares") -> pandas.DataFrame:
+def to_pandas(release: Release | GroupedRelease | Reach, measure: Measure = "shares") -> pandas.DataFrame:
     """A pandas frame, in which integers and booleans stay what they are if one is missing."""
     library = _library("pandas")
     kept = columns(release, measure)
@@ -55,14 +56,14 @@ def to_pandas(release: Release | GroupedRelease, measure: Measure = "shares") ->
     return frame
 
 
-def to_polars(release: Release | GroupedRelease, measure: Measure = "shares") -> polars.DataFrame:
+def to_polars(release: Release | GroupedRelease | Reach, measure: Measure = "shares") -> polars.DataFrame:
     """A polars frame."""
     frame: polars.DataFrame = _library("polars").DataFrame(columns(release, measure))
     return frame
 
 
 def write_csv(
-    release: Release | GroupedRelease,
+    release: Release | GroupedRelease | Reach,
     path: str | os.PathLike[str],
     measure: Measure = "shares",
     *,
@@ -93,7 +94,7 @@ def write_csv_table(table: pyarrow.Table, path: str | os.PathLike[str], *, overw
 
 
 def write_parquet(
-    release: Release | GroupedRelease,
+    release: Release | GroupedRelease | Reach,
     path: str | os.PathLike[str],
     measure: Measure = "shares",
     *,
@@ -109,22 +110,27 @@ def write_parquet(
     about = {
         "crowdgram.guarantee": json.dumps(joint.guarantee.to_dict()),
         "crowdgram.sentence": joint.guarantee.sentence(),
-        "crowdgram.weight": joint.weight,
         "crowdgram.confidence": repr(joint.confidence),
-        "crowdgram.measure": measure if measure == "shares" else joint.counts().about,
     }
+    if isinstance(joint, Reach):
+        about["crowdgram.measure"] = "users who have each item"
+    else:
+        about["crowdgram.weight"] = joint.weight
+        about["crowdgram.measure"] = measure if measure == "shares" else joint.counts().about
     target = io.BytesIO()
     parquet.write_table(to_arrow(release, measure).replace_schema_metadata(about), target)
     write_whole(path, target.getvalue(), overwrite=overwrite)
 
 
-def columns(release: Release | GroupedRelease, measure: Measure = "shares") -> dict[str, Any]:
+def columns(release: Release | GroupedRelease | Reach, measure: Measure = "shares") -> dict[str, Any]:
     """The columns of a frame by name: item columns, then figures. By groups, the group and its share come first.
 
     In a column of strings the other item has its name; elsewhere it is missing. `is_other`, which is there only if
     there are such items, says which they are. measure: "shares", or "counts", with the group's total instead of its
-    share.
+    share. A reach has no measure: its columns are users and shares.
     """
+    if isinstance(release, Reach):
+        return _columns_of_reach(release)
     check_measure(measure)
     if isinstance(release, GroupedRelease):
         return _columns_by_group(release, measure)
@@ -132,11 +138,20 @@ def columns(release: Release | GroupedRelease, measure: Measure = "shares") -> d
 
 
 def _columns(release: Release, measure: Measure) -> dict[str, Any]:
+    return _with_items(release, _figures(release, measure))
+
+
+def _columns_of_reach(reach: Reach) -> dict[str, Any]:
+    arrays = (reach.counts, reach.standard_errors, reach.lower, reach.upper, reach.shares, *reach.share_intervals)
+    return _with_items(reach, {name: np.array(each) for name, each in zip(FIGURES[:-1], arrays, strict=True)})
+
+
+def _with_items(release: Release | Reach, figures: dict[str, Floats]) -> dict[str, Any]:
     rows = [values_of(item) for item in release.items]
     others = np.array([is_unlisted(item) for item in release.items])
     return {
         **{name: _column(values) for name, values in zip(release.heads, zip(*rows, strict=True), strict=True)},
-        **_figures(release, measure),
+        **figures,
         **({"is_other": others} if others.any() else {}),
     }
 

@@ -6,9 +6,10 @@ from .auto import Adaptive, Auto
 from .baselines import Gaussian, Laplace, SampleOne
 from .discovery import DEFAULT_SHARE, Discover, DiscoveryPlan, discover, open_search, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
-from .mechanism import MOST_RESERVED, PURE_LEAST, Discovering, Mechanism, check_whole
+from .mechanism import MOST_RESERVED, PURE_LEAST, Costed, Discovering, Mechanism, Searching, check_whole
 from .partition_selection import FoundByHistogram, FoundByRounds, find_items
 from .pilot_queries import FOUND, pilot_reserves
+from .reach import ItemUsers, ReachEstimate
 from .request import Request, Weight
 from .shrink import expected, posteriors
 from .single_histogram import estimate_from_histogram
@@ -21,6 +22,7 @@ __all__ = [
     "PURE_LEAST",
     "Adaptive",
     "Auto",
+    "Costed",
     "Discover",
     "Discovering",
     "DiscoveryPlan",
@@ -28,10 +30,13 @@ __all__ = [
     "FoundByHistogram",
     "FoundByRounds",
     "Gaussian",
+    "ItemUsers",
     "Laplace",
     "Mechanism",
+    "ReachEstimate",
     "Request",
     "SampleOne",
+    "Searching",
     "Weight",
     "check_whole",
     "discover",

@@ -25,7 +25,7 @@ from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .discovery import DiscoveryPlan, Finish, rehearse
 from .estimate import Estimate, from_noisy_sums
 from .measurements import inverse_variance_mean
-from .mechanism import PURE_LEAST, Discovering, Mechanism, check_whole
+from .mechanism import PURE_LEAST, Discovering, Mechanism, Searching, check_whole
 from .pilot_queries import (
     CENTRE,
     CONCENTRATION,
@@ -134,7 +134,7 @@ class Auto(Adaptive):
         """The rounds with the same options, without the choice."""
         return Adaptive(**{option.name: getattr(self, option.name) for option in fields(Adaptive)})
 
-    def search(self, guarantee: Guarantee, share: float | None) -> tuple[Discovering, DiscoveryPlan]:
+    def search(self, guarantee: Guarantee, share: float | None) -> tuple[Searching, DiscoveryPlan]:
         """Followed by rounds without a choice if the search leaves too little for plain Laplace noise to be one."""
         follows, plan = super().search(guarantee, share)
         left = rehearse(Spending(guarantee).open(), plan).looks().remaining_epsilon()

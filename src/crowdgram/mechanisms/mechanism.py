@@ -18,7 +18,7 @@ from .estimate import Estimate
 from .pilot_queries import FOUND
 from .request import Request, Weight
 
-__all__ = ["MOST_RESERVED", "PURE_LEAST", "Discovering", "Mechanism", "check_whole"]
+__all__ = ["MOST_RESERVED", "PURE_LEAST", "Costed", "Discovering", "Mechanism", "Searching", "check_whole"]
 
 PURE_LEAST = 0.25
 """Part of epsilon that a discovery must leave for Laplace noise: enough for a profile and for something to follow."""
@@ -28,19 +28,17 @@ MOST_RESERVED = Request("rows", None, lambda _: None)
 
 
 @dataclass(frozen=True)
-class Mechanism(ABC):
-    """From the counts of listed items, a budget and a question to an estimate. Fields are its own options.
+class Costed(ABC):
+    """What a release can be made by: its name, what it serves, and what it may cost. Fields are its own options.
 
     pure: it draws Laplace noise only, on every path, so that it promises delta=0 whatever delta is offered. (A
     mechanism that chooses Laplace noise because of noisy values is not: the promise is about all that it might have
-    done.) needs_delta: why it cannot serve delta=0, if it cannot. counts: whether it measures the total, so that there
-    are counts.
+    done.) needs_delta: why it cannot serve delta=0, if it cannot.
     """
 
     name: ClassVar[str]
     pure: ClassVar[bool] = False
     needs_delta: ClassVar[str] = ""
-    counts: ClassVar[bool] = True
     weights: ClassVar[tuple[Weight, ...]] = ("rows", "users")
     adjacencies: ClassVar[tuple[Adjacency, ...]] = tuple(Adjacency)
 
@@ -65,29 +63,38 @@ class Mechanism(ABC):
         """What a release over listed items promises if it is offered `guarantee`."""
         return replace(guarantee, delta=0.0) if self.pure else guarantee
 
-    def instead(self, guarantee: Guarantee) -> Sequence[Mechanism]:  # noqa: ARG002
-        """Mechanisms that may still fit if a ledger has too little left for this one."""
+    def instead(self, guarantee: Guarantee) -> Sequence[Costed]:  # noqa: ARG002
+        """What may still fit if a ledger has too little left for this one."""
         return ()
 
     def plan(self, guarantee: Guarantee, request: Request, items: int | None, share: float | None = None) -> Plan:
         """What a release may cost, from public values, for a ledger to charge before the table is read.
 
-        items: how many there are; None if they are found, for `share` of the budget. A mechanism that says no more is
-        charged as opaque: its epsilon as a pure one, its delta outright.
+        items: how many there are; None if they are found, for `share` of the budget. What says no more is charged as
+        opaque: its epsilon as a pure one, its delta outright.
         """
         del request, items, share
         return Plan((opaque_cost(guarantee),), known=False)
+
+
+class Mechanism(Costed):
+    """From the counts of listed items, a budget and a question to an estimate.
+
+    counts: whether it measures the total, so that there are counts.
+    """
+
+    counts: ClassVar[bool] = True
 
     @abstractmethod
     def run(self, counts: Counts, budget: Opening, request: Request, /) -> Estimate:
         """Estimate the distribution. Everything is drawn through `budget`."""
 
 
-class Discovering(Mechanism):
-    """A mechanism that can also follow a search for items, because its costs are known, way by way.
+class Searching(Costed):
+    """What can also follow a search for items, because its costs are known, way by way.
 
     finish: what it may draw last, which a search must leave room for. histogram: True if a single noisy histogram may
-    replace this mechanism after a search. False if it would change the noise or the question.
+    replace it after a search. False if it would change the noise or the question.
     """
 
     finish: ClassVar[Finish]
@@ -103,11 +110,8 @@ class Discovering(Mechanism):
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
         """What each way to finish may cost, once all of `reserves` is set aside."""
 
-    @abstractmethod
-    def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate: ...
-
-    def search(self, guarantee: Guarantee, share: float | None) -> tuple[Discovering, DiscoveryPlan]:
-        """What a search for items may spend, and the mechanism that follows it."""
+    def search(self, guarantee: Guarantee, share: float | None) -> tuple[Searching, DiscoveryPlan]:
+        """What a search for items may spend, and what follows it."""
         reserves = self.reserves(guarantee, MOST_RESERVED, FOUND)
         return self, plan_discovery(guarantee, share, self.finish, looks=self.histogram, reserves=reserves)
 
@@ -126,6 +130,13 @@ class Discovering(Mechanism):
             trial = Spending(guarantee).open().looks(self.reserves(guarantee, request, items))
             ways = self.ways(trial, items)
         return Plan(tuple(ways), frozenset(event.purpose for event in trial.reserved))
+
+
+class Discovering(Searching, Mechanism):
+    """A mechanism that can also follow a search for items."""
+
+    @abstractmethod
+    def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate: ...
 
 
 def check_whole(name: str, value: object, most: int) -> None:

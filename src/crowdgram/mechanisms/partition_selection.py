@@ -8,7 +8,7 @@ from typing import Any
 from ..privacy import Found, Opening, PureFinish, Search
 from ..tables import Rows, UsersByRows, UserTotals, user_totals
 from .discovery import DiscoveryPlan, discover, open_search, users_needed
-from .mechanism import Discovering
+from .mechanism import Searching
 from .pilot_queries import FOUND, RowHistogram, look_at_rows
 from .request import Request
 from .single_histogram import (
@@ -55,7 +55,7 @@ class FoundByRounds:
 
 
 def find_items(
-    rows: Rows, opening: Opening, plan: DiscoveryPlan, mechanism: Discovering, request: Request, *, whole: bool
+    rows: Rows, opening: Opening, plan: DiscoveryPlan, mechanism: Searching, request: Request, *, whole: bool
 ) -> FoundByHistogram | FoundByRounds:
     """Find the items of tallied rows, one way or the other.
 

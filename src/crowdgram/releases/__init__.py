@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from .budgets import largest_epsilon, recover
 from .pipeline import release
+from .reach import reach
 
-__all__ = ["largest_epsilon", "recover", "release"]
+__all__ = ["largest_epsilon", "reach", "recover", "release"]

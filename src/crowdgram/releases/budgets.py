@@ -7,10 +7,11 @@ import os
 from dataclasses import replace
 
 from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
-from ..export.json_file import parse, to_text
-from ..mechanisms import Mechanism, Request
+from ..export.documents import parse, to_text
+from ..mechanisms import Costed, Request
 from ..privacy import Guarantee, Ledger
 from ..results.grouped import GroupedRelease
+from ..results.reach import Reach
 from ..results.release import Release
 from ..tables import Within
 
@@ -66,7 +67,7 @@ def period_parameters(ledger: Ledger | None) -> dict[str, str]:
 def charge_ledger(
     ledger: Ledger,
     guarantee: Guarantee,
-    mechanism: Mechanism,
+    mechanism: Costed,
     request: Request,
     items: int | None,
     share: float | None = None,
@@ -90,7 +91,7 @@ def charge_ledger(
     raise BudgetExceeded(f"{refusal} {said}", epsilon=guarantee.epsilon, delta=guarantee.delta, remaining=remaining)
 
 
-def store_release(ledger: Ledger, number: int, release: Release | GroupedRelease) -> None:
+def store_release(ledger: Ledger, number: int, release: Release | GroupedRelease | Reach) -> None:
     """Store a finished release in its ledger, before anyone sees it."""
     try:
         ledger.settle(number, release.events, to_text(release))
@@ -105,7 +106,7 @@ def store_release(ledger: Ledger, number: int, release: Release | GroupedRelease
 def would_fit(
     ledger: Ledger,
     guarantee: Guarantee,
-    mechanism: Mechanism,
+    mechanism: Costed,
     request: Request,
     items: int | None,
     share: float | None = None,
@@ -125,7 +126,7 @@ def would_fit(
 def largest_epsilon(
     ledger: Ledger,
     guarantee: Guarantee,
-    mechanism: Mechanism,
+    mechanism: Costed,
     request: Request,
     items: int | None,
     share: float | None = None,
@@ -150,7 +151,7 @@ def largest_epsilon(
     return shorter if shorter >= MIN_EPSILON and fits(shorter) else low
 
 
-def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedRelease:
+def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedRelease | Reach:
     """A finished release from its ledger: the last, or the one of this number. It costs no budget.
 
     Of a ledger that was opened for a period, the last is that of the period.

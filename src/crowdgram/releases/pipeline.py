@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
-from typing import Literal, Required, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack, overload
 
 from ..errors import InvalidArgument
 from ..mechanisms import (
@@ -15,11 +15,16 @@ from ..mechanisms import (
     FOUND,
     MOST_RESERVED,
     PURE_LEAST,
+    Costed,
     Discovering,
     DiscoveryPlan,
+    Estimate,
     FoundByHistogram,
+    ItemUsers,
     Mechanism,
+    ReachEstimate,
     Request,
+    Searching,
     Weight,
     estimate_from_histogram,
     find_items,
@@ -27,11 +32,13 @@ from ..mechanisms import (
     rehearse,
 )
 from ..present.wording import warn_of_too_little
-from ..privacy import OPENDP, Adjacency, Guarantee, Sampler, Spending, check_sampler
+from ..privacy import OPENDP, Adjacency, Guarantee, Opening, Ready, Sampler, Spending, check_sampler
 from ..results.covariance import number_of_users
 from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
+from ..results.reach import Reach
 from ..results.release import OWN_SUM, Release
+from ..results.values import Item, Quantity
 from ..stages import Stage
 from .budgets import (
     MIN_EPSILON,
@@ -46,6 +53,9 @@ from .exception_hygiene import sanitize_errors
 from .items import check_tells, found_domain, named_items, public_domain, read_lists, sought_rows, with_bins
 from .query import Column, Columns, Query
 from .registry import as_mechanism
+
+if TYPE_CHECKING:
+    from ..tables import Domain, Rows
 
 __all__ = ["release", "run"]
 
@@ -156,7 +166,9 @@ def release(
         mechanism=as_mechanism(mechanism),
         max_rows_per_user=max_rows_per_user,
     )
-    return run(table, query, ledger=ledger, progress=progress)
+    made = run(table, query, ledger=ledger, progress=progress)
+    assert not isinstance(made, Reach)
+    return made
 
 
 def run(
@@ -166,7 +178,7 @@ def run(
     ledger: LedgerLike | None = None,
     progress: Progress | None = None,
     sampler: Sampler = OPENDP,
-) -> Release | GroupedRelease:
+) -> Release | GroupedRelease | Reach:
     """Answer `query`. Not public: only an audit or a test may give another sampler than OpenDP's."""
     mechanism, search = query.mechanism, None
     if query.missing:
@@ -183,7 +195,7 @@ def run(
     report = progress or (lambda _: None)
     budget = open_ledger(ledger, guarantee)
 
-    from ..tables import count_rows, open_rows
+    from ..tables import open_rows
 
     report(Stage.OPENING)
     rows = open_rows(
@@ -202,7 +214,7 @@ def run(
         opening = spending.open()
         request = Request(query.weight, query.max_rows_per_user, report)
         items = public_domain(rows, lists, other=query.other is not None) if search is None else None
-        if items is not None:
+        if items is not None and isinstance(mechanism, Mechanism):
             check_tells(items, mechanism)
         number = 0
         if budget is not None:
@@ -210,10 +222,10 @@ def run(
             size = None if items is None else len(items)
             number = charge_ledger(budget, guarantee, mechanism, request, size, query.discovery_share)
         report(Stage.COUNTING)
+        estimate: Estimate | ReachEstimate
         if search is None:
             assert items is not None
-            counts = count_rows(rows, items)
-            estimate = mechanism.run(counts, opening, request)
+            estimate = _estimate(rows, items, mechanism, opening, request)
         else:
             follows, plan = search
             rows, sought = sought_rows(rows, lists, other=query.other is not None)
@@ -221,48 +233,112 @@ def run(
             found = find_items(sought, opening, plan, follows, request, whole=sought is rows)
             items = found_domain(rows, lists, found.items)
             report(Stage.COUNTING_FOUND)
-            counts = count_rows(rows, items)
             if isinstance(found, FoundByHistogram):
-                estimate = estimate_from_histogram(found.measured, items.items, counts, found.spending)
+                estimate = _estimate_found(rows, items, found)
             else:
                 request = replace(request, found=True, seen_rows=found.seen_rows)
-                estimate = follows.run(counts, found.spending, request)
+                estimate = _estimate(rows, items, follows, found.spending, request)
                 estimate = replace(estimate, parameters={"discovery_share": plan.share, **estimate.parameters})
         report(Stage.CHECKING)
-        joint = Release(
-            items=named_items(items, query.other or "other"),
-            item_columns=rows.names,
-            probabilities=estimate.probabilities,
-            standard_errors=estimate.standard_errors,
-            lower=estimate.lower,
-            upper=estimate.upper,
-            confidence=CONFIDENCE,
-            predicted_l1_error=estimate.predicted_l1_error,
-            sampling_errors=estimate.sampling_errors,
-            guarantee=spending.settled(),
-            events=spending.events,
-            mechanism=mechanism.name,
-            weight=query.weight,
-            parameters={"items": len(items), **query.bound, **period_parameters(budget), **estimate.parameters},
-            versions=versions,
-            measured=estimate.measured,
-            other_errors=estimate.other_errors,
-            noise_errors=estimate.noise_errors,
-            divisor=estimate.divisor or OWN_SUM,
-            total=estimate.total,
-        )
-        joint = replace(widen_intervals(joint), users=number_of_users(joint, estimate.users))
-        made = GroupedRelease(joint) if query.grouped else joint
+        guarantee = spending.settled()
+        named = named_items(items, query.other or "other")
+        parameters = {"items": len(items), **query.bound, **period_parameters(budget), **estimate.parameters}
+        about = _About(named, rows.names, guarantee, spending, parameters, versions)
+        made: Release | GroupedRelease | Reach
+        if isinstance(estimate, ReachEstimate):
+            made = _reach(estimate, about)
+        else:
+            joint = _release(estimate, about, mechanism.name, query.weight)
+            made = GroupedRelease(joint) if query.grouped else joint
         if budget is not None:
             report(Stage.STORING)
             store_release(budget, number, made)
         return made
 
 
-def _plan(query: Query) -> tuple[Discovering, DiscoveryPlan]:
+def _estimate(
+    rows: Rows, items: Domain, mechanism: Costed, budget: Ready, request: Request
+) -> Estimate | ReachEstimate:
+    """Read the rows of known items, and let the mechanism estimate."""
+    from ..tables import count_rows, find_presence
+
+    if isinstance(mechanism, ItemUsers):
+        return mechanism.run(find_presence(rows, items), budget, request)
+    if isinstance(mechanism, Discovering):
+        return mechanism.run(count_rows(rows, items), budget, request)
+    assert isinstance(mechanism, Mechanism)
+    assert isinstance(budget, Opening)
+    return mechanism.run(count_rows(rows, items), budget, request)
+
+
+def _estimate_found(rows: Rows, items: Domain, found: FoundByHistogram) -> Estimate:
+    """The estimate of items that one histogram has measured already."""
+    from ..tables import count_rows
+
+    return estimate_from_histogram(found.measured, items.items, count_rows(rows, items), found.spending)
+
+
+@dataclass(frozen=True)
+class _About:
+    """What every result says of itself."""
+
+    items: tuple[Item, ...]
+    item_columns: tuple[str, ...]
+    guarantee: Guarantee
+    spending: Spending
+    parameters: Mapping[str, int | float | str]
+    versions: Mapping[str, str]
+
+
+def _release(estimate: Estimate, about: _About, mechanism: str, weight: str) -> Release:
+    joint = Release(
+        items=about.items,
+        item_columns=about.item_columns,
+        probabilities=estimate.probabilities,
+        standard_errors=estimate.standard_errors,
+        lower=estimate.lower,
+        upper=estimate.upper,
+        confidence=CONFIDENCE,
+        predicted_l1_error=estimate.predicted_l1_error,
+        sampling_errors=estimate.sampling_errors,
+        guarantee=about.guarantee,
+        events=about.spending.events,
+        mechanism=mechanism,
+        weight=weight,
+        parameters=about.parameters,
+        versions=about.versions,
+        measured=estimate.measured,
+        other_errors=estimate.other_errors,
+        noise_errors=estimate.noise_errors,
+        divisor=estimate.divisor or OWN_SUM,
+        total=estimate.total,
+    )
+    return replace(widen_intervals(joint), users=number_of_users(joint, estimate.users))
+
+
+def _reach(estimate: ReachEstimate, about: _About) -> Reach:
+    return Reach(
+        items=about.items,
+        item_columns=about.item_columns,
+        counts=estimate.counts,
+        standard_errors=estimate.standard_errors,
+        lower=estimate.lower,
+        upper=estimate.upper,
+        confidence=CONFIDENCE,
+        users=Quantity(*estimate.users, CONFIDENCE),
+        left_out=None if estimate.left_out is None else Quantity(*estimate.left_out, CONFIDENCE),
+        predicted_l1_error=estimate.predicted_l1_error,
+        guarantee=about.guarantee,
+        events=about.spending.events,
+        parameters=about.parameters,
+        versions=about.versions,
+    )
+
+
+def _plan(query: Query) -> tuple[Searching, DiscoveryPlan]:
     """What a search may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
     guarantee, mechanism = query.guarantee, query.mechanism
-    assert isinstance(mechanism, Discovering)
+    assert isinstance(mechanism, Searching)
     _check_affordable(guarantee, None)
     follows, plan = mechanism.search(guarantee, query.discovery_share)
     reserves = follows.reserves(guarantee, MOST_RESERVED, FOUND)
@@ -280,7 +356,7 @@ def _plan(query: Query) -> tuple[Discovering, DiscoveryPlan]:
     return follows, plan
 
 
-def _check_affordable(guarantee: Guarantee, mechanism: Mechanism | None) -> None:
+def _check_affordable(guarantee: Guarantee, mechanism: Costed | None) -> None:
     """Refuse, before any row is read, a budget so small that its noise would not fit 64-bit integers.
 
     mechanism: what draws Gaussian noise by all of it; None if a search comes first.
@@ -294,9 +370,10 @@ def _check_affordable(guarantee: Guarantee, mechanism: Mechanism | None) -> None
     if mechanism is not None and mechanism.promised(guarantee).delta > 0.0:
         reserves = pilot_reserves(guarantee, items=1, rows=True)  # fewer items reserve more, and 1 item the most
         if Spending(guarantee).open().looks(reserves).remaining_mu(1) < MIN_MU:
+            instead = "use mechanism='laplace'" if isinstance(mechanism, Mechanism) else "delta=0"
             raise InvalidArgument(
                 f"{given}: leaves nothing for mechanism={mechanism.name!r}. Give a larger epsilon, a larger delta, "
-                "such as 1e-6, or use mechanism='laplace'.",
+                f"such as 1e-6, or {instead}.",
                 argument="epsilon",
             )
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import InvalidArgument, PrivacyWarning
-from ..mechanisms import Discover, Discovering, Mechanism, Weight, check_whole
+from ..mechanisms import Costed, Discover, Searching, Weight, check_whole
 from ..privacy import Guarantee
 from ..tables import ROW_LIMIT
 from .items import missing_lists
@@ -27,12 +27,12 @@ Columns = Column | Sequence[Column]
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """The arguments of `release`, but for the table, the ledger and `progress`."""
+    """The arguments of `release`, or of `reach`, but for the table, the ledger and `progress`."""
 
     user: Column
     item: Columns
     guarantee: Guarantee
-    mechanism: Mechanism
+    mechanism: Costed
     domain: object = None
     count: str | None = None
     where: object = None
@@ -99,7 +99,7 @@ class Query:
                 "delta. Give a delta such as 1e-6, or a public list.",
                 argument="delta",
             )
-        if not isinstance(self.mechanism, Discovering):
+        if not isinstance(self.mechanism, Searching):
             raise InvalidArgument(
                 f"mechanism={self.mechanism.name!r}: needs {lists}, as it is for items that are known. Give a list, "
                 "or use mechanism='auto'.",

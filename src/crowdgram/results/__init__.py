@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .grouped import GroupedRelease
+from .reach import Reach, ReachedItem
 from .release import Release
 from .series import Series, SeriesPoint
 from .values import Difference, Item, ItemCount, ItemCounts, ItemEstimate, Other, Quantity, Value
@@ -16,6 +17,8 @@ __all__ = [
     "ItemEstimate",
     "Other",
     "Quantity",
+    "Reach",
+    "ReachedItem",
     "Release",
     "Series",
     "SeriesPoint",

@@ -6,7 +6,6 @@ The class holds the fields and what follows from them at once. Everything else i
 
 from __future__ import annotations
 
-import datetime
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +23,20 @@ from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
 from .covariance import total_of
 from .marginals import conditional, marginal, missed_share
 from .merge import merge_items
-from .values import Difference, Item, ItemCounts, ItemEstimate, Measure, Quantity, Value, is_other, values_of
+from .values import (
+    Difference,
+    Item,
+    ItemCounts,
+    ItemEstimate,
+    Measure,
+    Quantity,
+    Value,
+    is_other,
+    same_values,
+    texts_of,
+    types_of,
+    whole_days,
+)
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -94,7 +106,8 @@ class Release:
         if not isinstance(other, Release):
             return NotImplemented
         pairs = zip(self._fields(), other._fields(), strict=True)
-        return all(_same(mine, theirs) for (_, mine), (_, theirs) in pairs) and _types(self) == _types(other)
+        same = all(same_values(mine, theirs) for (_, mine), (_, theirs) in pairs)
+        return same and types_of(self.items) == types_of(other.items)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -169,10 +182,7 @@ class Release:
 
     def texts(self, item: Item) -> tuple[str, ...]:
         """The values of an item in words. In a column in which all times are midnight, the days."""
-        return tuple(
-            str(value.date() if whole and isinstance(value, datetime.datetime) else value)
-            for value, whole in zip(values_of(item), self._whole_days, strict=True)
-        )
+        return texts_of(item, self._whole_days)
 
     def probability(self, item: Item) -> float:
         """The probability of one item of the domain."""
@@ -478,12 +488,7 @@ class Release:
 
     @cached_property
     def _whole_days(self) -> tuple[bool, ...]:
-        """In which columns every time is midnight: those of date_trunc."""
-        columns = zip(*(values_of(item) for item in self.items), strict=True)
-        return tuple(
-            all(value.time() == datetime.time() for value in column if isinstance(value, datetime.datetime))
-            for column in columns
-        )
+        return whole_days(self.items)
 
     def _place(self, item: Item) -> int:
         try:
@@ -501,14 +506,3 @@ class Release:
             float(self.lower[place]),
             float(self.upper[place]),
         )
-
-
-def _same(mine: Any, theirs: Any) -> bool:
-    if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
-        return np.array_equal(mine, theirs)
-    return bool(mine == theirs)
-
-
-def _types(release: Release) -> list[list[type]]:
-    """The types of all values of items: True and 1 are equal, but not the same item."""
-    return [[type(value) for value in values_of(item)] for item in release.items]

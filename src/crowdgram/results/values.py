@@ -29,7 +29,11 @@ __all__ = [
     "is_other",
     "is_unlisted",
     "label",
+    "same_values",
+    "texts_of",
+    "types_of",
     "values_of",
+    "whole_days",
 ]
 
 
@@ -210,3 +214,32 @@ def label(item: object) -> str:
     """An item in words."""
     values = values_of(item)
     return str(values[0]) if all(isinstance(value, Other) for value in values) else ", ".join(map(str, values))
+
+
+def whole_days(items: Iterable[Item]) -> tuple[bool, ...]:
+    """In which columns every time is midnight: those of date_trunc."""
+    columns = zip(*(values_of(item) for item in items), strict=True)
+    return tuple(
+        all(value.time() == datetime.time() for value in column if isinstance(value, datetime.datetime))
+        for column in columns
+    )
+
+
+def texts_of(item: Item, days: Iterable[bool]) -> tuple[str, ...]:
+    """The values of an item in words. In a column of whole days, the days."""
+    return tuple(
+        str(value.date() if whole and isinstance(value, datetime.datetime) else value)
+        for value, whole in zip(values_of(item), days, strict=True)
+    )
+
+
+def same_values(mine: Any, theirs: Any) -> bool:
+    """Whether two fields of results are equal: arrays, or anything else."""
+    if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
+        return np.array_equal(mine, theirs)
+    return bool(mine == theirs)
+
+
+def types_of(items: Iterable[Item]) -> list[list[type]]:
+    """The types of all values of items: True and 1 are equal, but not the same item."""
+    return [[type(value) for value in values_of(item)] for item in items]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .bins import Bins
-from .counts import ROW_LIMIT, Counts, count_rows, known_counts, listed_rows, tally_rows
+from .counts import ROW_LIMIT, Counts, Presence, count_rows, find_presence, known_counts, listed_rows, tally_rows
 from .databases import Database, as_database, is_address
 from .delimited import Csv
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
@@ -11,11 +11,14 @@ from .kinds import Value
 from .rows import Rows, open_rows
 from .sources import Placed
 from .statistics import (
+    BOOKS,
+    FAR,
     GAIN,
     MAX_BITS,
     MAX_MASS_SCALE,
     MAX_RADIUS,
     MAX_STRETCH,
+    MOST_ITEMS_PER_USER,
     SETS_BOUND,
     SPREAD,
     UNIT,
@@ -25,12 +28,14 @@ from .statistics import (
     Concentration,
     Distances,
     HeldItems,
+    ItemReach,
     ItemSets,
     Norm,
     RootOfItems,
     SampledRow,
     Tallies,
     Tally,
+    UsersByItems,
     UsersByRows,
     UserTotals,
     WeightedSets,
@@ -43,11 +48,14 @@ from .statistics import (
 from .within import Within
 
 __all__ = [
+    "BOOKS",
+    "FAR",
     "GAIN",
     "MAX_BITS",
     "MAX_MASS_SCALE",
     "MAX_RADIUS",
     "MAX_STRETCH",
+    "MOST_ITEMS_PER_USER",
     "ROW_LIMIT",
     "SETS_BOUND",
     "SPREAD",
@@ -64,15 +72,18 @@ __all__ = [
     "Domain",
     "HeldItems",
     "Item",
+    "ItemReach",
     "ItemSets",
     "Norm",
     "Placed",
+    "Presence",
     "RootOfItems",
     "Rows",
     "SampledRow",
     "Tallies",
     "Tally",
     "UserTotals",
+    "UsersByItems",
     "UsersByRows",
     "Value",
     "WeightedSets",
@@ -81,6 +92,7 @@ __all__ = [
     "combined",
     "count_rows",
     "distances",
+    "find_presence",
     "held_items",
     "is_address",
     "item_sets",

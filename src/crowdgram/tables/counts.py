@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ROW_LIMIT",
     "Counts",
+    "Presence",
     "count_rows",
+    "find_presence",
     "known_counts",
     "limited_counts",
     "limited_user",
@@ -59,6 +61,21 @@ class Counts:
 
     def sum(self, statistic: Statistic[Counts, Result]) -> Result:
         """The only way from private counts to numbers: a sum over users, with the bound on what each of them adds."""
+        return statistic.sum(self)
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Which items each user has, however often: (user, idx), and each user's number of them, (user, size), in the
+    engine. Private: nothing here may leave without noise.
+    """
+
+    engine: Engine
+    cells: ir.Table
+    users: ir.Table
+    items: int
+
+    def sum(self, statistic: Statistic[Presence, Result]) -> Result:
         return statistic.sum(self)
 
 
@@ -90,6 +107,19 @@ def count_rows(rows: Rows, domain: Domain) -> Counts:
     for uploaded in lists:
         engine.drop(uploaded)
     return limited_counts(engine, cells, len(domain))
+
+
+def find_presence(rows: Rows, domain: Domain) -> Presence:
+    """Find which items of the domain each user has. Instead of `count_rows`: the private table is read here, once,
+    unless `tally_rows` read it. No limit on rows applies, as it would take rare items from heavy users.
+    """
+    engine = rows.engine
+    placed, lists = _placed(rows, domain)
+    cells = engine.keep(placed.select("user", "idx").distinct(), "finding the items of each user")
+    for uploaded in lists:
+        engine.drop(uploaded)
+    users = engine.keep(cells.group_by("user").agg(size=cells.count()), "counting items by user")
+    return Presence(engine, cells, users, len(domain))
 
 
 def known_counts(engine: Engine, cells: pa.Table, items: int) -> Counts:

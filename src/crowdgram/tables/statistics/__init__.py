@@ -8,6 +8,7 @@ From private counts to a number there is one way: `view.sum(statistic)`, with a 
     UserTotals     UsersByRows, RootOfItems
     HeldItems      CappedRows, of a few items of each user
     ItemSets       WeightedSets
+    Presence       UsersByItems, ItemReach
 """
 
 from __future__ import annotations
@@ -27,15 +28,19 @@ from .centred import (
 )
 from .histograms import UsersByRows
 from .item_sets import GAIN, SETS_BOUND, SPREAD, ItemSets, WeightedSets, item_set_of, item_sets, largest_part
+from .reach import BOOKS, FAR, MOST_ITEMS_PER_USER, ItemReach, UsersByItems
 from .tallies import Tallies, Tally
 from .user_totals import HeldItems, RootOfItems, UserTotals, held_items, held_items_of, user_totals, user_totals_of
 
 __all__ = [
+    "BOOKS",
+    "FAR",
     "GAIN",
     "MAX_BITS",
     "MAX_MASS_SCALE",
     "MAX_RADIUS",
     "MAX_STRETCH",
+    "MOST_ITEMS_PER_USER",
     "SETS_BOUND",
     "SPREAD",
     "UNIT",
@@ -46,6 +51,7 @@ __all__ = [
     "Concentration",
     "Distances",
     "HeldItems",
+    "ItemReach",
     "ItemSets",
     "Level",
     "Norm",
@@ -57,6 +63,7 @@ __all__ = [
     "Tally",
     "UserTotals",
     "UsersByDistance",
+    "UsersByItems",
     "UsersByRows",
     "WeightedSets",
     "distances",

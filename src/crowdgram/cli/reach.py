@@ -1,0 +1,132 @@
+"""The command `reach`: how many users have each item."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..privacy import Adjacency
+from ..stages import Stage
+from . import ledgers
+from .asking import Reading, asking, files_of, read_discovery, read_domain_option
+from .columns import read_bins, read_column, read_user
+from .command import ForceOption, QuietOption
+from .options import (
+    AdjacencyOption,
+    BinsOption,
+    DelimiterOption,
+    DeltaOption,
+    DiscoveryShareOption,
+    DomainColumnOption,
+    DomainOption,
+    EncodingOption,
+    EpsilonOption,
+    FormatOption,
+    LabelOption,
+    LedgerOption,
+    OtherOption,
+    OutputOption,
+    PeriodColumnOption,
+    PeriodOption,
+    QueryOption,
+    SourceArgument,
+    TableOption,
+    TopOption,
+    UserOption,
+    WhereOption,
+)
+from .streams import is_standard
+
+__all__ = ["reach"]
+
+
+def reach(
+    source: SourceArgument,
+    user: UserOption,
+    item: Annotated[
+        list[str],
+        typer.Option(
+            help="Column of items, or NAME=EXPRESSION. Several: combinations of their values.", show_default=False
+        ),
+    ],
+    epsilon: EpsilonOption,
+    output: OutputOption,
+    delta: DeltaOption = 0.0,
+    domain: DomainOption = None,
+    bins: BinsOption = None,
+    domain_column: DomainColumnOption = None,
+    discovery_share: DiscoveryShareOption = None,
+    other: OtherOption = None,
+    table: TableOption = None,
+    query: QueryOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    count: Annotated[
+        str | None, typer.Option(help="Column of whole numbers: a row whose count is 0 or less gives no item.")
+    ] = None,
+    where: WhereOption = None,
+    adjacency: AdjacencyOption = Adjacency.ADD_REMOVE,
+    max_items_per_user: Annotated[
+        int | None,
+        typer.Option(
+            help="Items of one user that count fully; users with more count in part. [default: found privately]"
+        ),
+    ] = None,
+    ledger: LedgerOption = None,
+    label: LabelOption = "",
+    period: PeriodOption = None,
+    period_column: PeriodColumnOption = None,
+    csv: Annotated[Path | None, typer.Option(help="Also write the counts as CSV here.")] = None,
+    input_format: FormatOption = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+    top: TopOption = 10,
+) -> None:
+    """Release how many users have each item, and which share of all users."""
+    from .. import releases
+    from .display import printable, show
+
+    columns, _ = read_bins([read_column(one) for one in item], None, bins or [])
+    given, _ = read_discovery(read_domain_option(columns, domain or [], domain_column), None, None, discovery_share)
+    with asking(
+        source,
+        Reading(table, query, delimiter, encoding, input_format),
+        inputs=files_of(domain or []),
+        output=output,
+        csv=csv,
+        ledger=ledger,
+        label=label,
+        period=period,
+        period_column=period_column,
+        force=force,
+        quiet=quiet,
+    ) as asked:
+        made = releases.reach(
+            asked.table,
+            user=read_user(user),
+            item=columns[0] if len(columns) == 1 else columns,
+            epsilon=epsilon,
+            delta=delta,
+            domain=given,
+            count=count,
+            where=where,
+            other=other,
+            adjacency=adjacency,
+            max_items_per_user=max_items_per_user,
+            ledger=asked.ledger,
+            progress=asked.stages,
+        )
+        asked.stages(Stage.SAVING)
+        ledgers.save_release(made, output, ledger, overwrite=force)
+        asked.stages.written.append(output)
+        if csv is not None:
+            made.to_csv(csv, overwrite=force)
+    if quiet:
+        return
+    console = Console(stderr=is_standard(output))  # what is printed is JSON, and nothing else
+    show(console, made, top)
+    if not is_standard(output):
+        console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)

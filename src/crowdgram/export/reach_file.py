@@ -1,0 +1,103 @@
+"""Reach on disk: JSON with a schema of its own and its version."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import CrowdgramError, InvalidArgument, UnreadableSource
+from ..privacy import Guarantee, event_from_dict, event_to_dict
+from ..results.reach import Reach
+from ..results.values import Quantity
+from .json_file import check_items, check_promise, item_to_json, kinds_of, read_items
+
+__all__ = ["REACH_SCHEMA", "REACH_VERSION", "parse_reach", "reach_to_text"]
+
+REACH_SCHEMA, REACH_VERSION = "crowdgram-reach", 1
+_ARRAYS = ("counts", "standard_errors", "lower", "upper")
+
+
+def reach_to_text(reach: Reach) -> str:
+    """The content of the file that `save` writes."""
+    document = {
+        "schema": REACH_SCHEMA,
+        "schema_version": REACH_VERSION,
+        "guarantee": reach.guarantee.to_dict(),
+        "parameters": dict(reach.parameters),
+        "events": [event_to_dict(event) for event in reach.events],
+        "versions": dict(reach.versions),
+        "confidence": reach.confidence,
+        "predicted_l1_error": reach.predicted_l1_error,
+        "users": _ends(reach.users),
+        "left_out": None if reach.left_out is None else _ends(reach.left_out),
+        "item_columns": list(reach.item_columns),
+        "item_kinds": kinds_of(reach.items),
+        "items": [item_to_json(item) for item in reach.items],
+        **{name: getattr(reach, name).tolist() for name in _ARRAYS},
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def parse_reach(document: dict[str, Any], where: str) -> Reach:
+    """The reach that `reach_to_text` wrote; `where` it comes from is for errors."""
+    version = document.get("schema_version")
+    if isinstance(version, (bool, float)) or version != REACH_VERSION:
+        newer = isinstance(version, int) and version > REACH_VERSION
+        step = "Install a newer Crowdgram." if newer else "Check that 'crowdgram reach' or Reach.save wrote it."
+        raise UnreadableSource(
+            f"{where!r} has schema version {version!r}; this Crowdgram reads version {REACH_VERSION}. {step}"
+        )
+    try:
+        columns = tuple(str(name) for name in document["item_columns"])
+        confidence = float(document["confidence"])
+        left_out = document["left_out"]
+        arrays: dict[str, Any] = {name: np.array(document[name], dtype=np.float64) for name in _ARRAYS}
+        loaded = Reach(
+            items=read_items(document, columns),
+            item_columns=columns,
+            **arrays,
+            confidence=confidence,
+            users=_quantity(document["users"], confidence),
+            left_out=None if left_out is None else _quantity(left_out, confidence),
+            predicted_l1_error=float(document["predicted_l1_error"]),
+            guarantee=Guarantee.from_dict(document["guarantee"]),
+            events=tuple(event_from_dict(event) for event in document["events"]),
+            parameters=dict(document["parameters"]),
+            versions=dict(document["versions"]),
+        )
+        _check(loaded)
+        return loaded
+    except KeyError as error:
+        raise UnreadableSource(f"{where!r} is a damaged release: {error} is missing.") from None
+    except (AttributeError, TypeError, ValueError, OverflowError, CrowdgramError) as error:
+        raise UnreadableSource(f"{where!r} is a damaged release: {str(error).rstrip('.')}.") from None
+
+
+def _ends(quantity: Quantity) -> dict[str, float]:
+    return {"value": quantity.value, "lower": quantity.lower, "upper": quantity.upper}
+
+
+def _quantity(values: Any, confidence: float) -> Quantity:
+    value, lower, upper = (float(values[name]) for name in ("value", "lower", "upper"))
+    if not 0 <= lower <= value <= upper < math.inf:
+        raise InvalidArgument("its users need a value within an interval of numbers of at least 0", argument=None)
+    return Quantity(value, lower, upper, confidence)
+
+
+def _check(reach: Reach) -> None:
+    check_items(reach.items, reach.item_columns)
+    for name in _ARRAYS:
+        column = getattr(reach, name)
+        if column.ndim != 1 or not np.all(np.isfinite(column)) or np.any(column < 0):
+            raise InvalidArgument(f"its {name} need to be finite numbers of at least 0", argument=None)
+    if np.any(reach.lower > reach.counts + 1e-6) or np.any(reach.upper < reach.counts - 1e-6):
+        raise InvalidArgument("its intervals need to hold its counts", argument=None)
+    if reach.users.value < 1 or not 0 < reach.confidence < 1 or not 0 <= reach.predicted_l1_error < math.inf:
+        raise InvalidArgument(
+            "it needs at least one user, a confidence between 0 and 1 and a predicted error of at least 0",
+            argument=None,
+        )
+    check_promise(reach.events, reach.guarantee)

@@ -1,0 +1,70 @@
+"""Reach: how many users have each item, by the same pipeline as a release."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..mechanisms import ItemUsers
+from ..present.reach import warn_of_little_reach
+from ..privacy import Adjacency, Guarantee
+from ..results.reach import Reach
+from .budgets import LedgerLike
+from .exception_hygiene import sanitize_errors
+from .items import with_bins
+from .pipeline import Progress, run
+from .query import Column, Columns, Query
+
+__all__ = ["reach"]
+
+
+@sanitize_errors(then=warn_of_little_reach)
+def reach(
+    table: object,
+    *,
+    user: Column,
+    item: Columns,
+    epsilon: float,
+    delta: float = 0.0,
+    domain: object = None,
+    count: str | None = None,
+    where: object = None,
+    other: str | None = None,
+    adjacency: Adjacency | Literal["add-remove", "replace"] = Adjacency.ADD_REMOVE,
+    max_items_per_user: int | None = None,
+    ledger: LedgerLike | None = None,
+    progress: Progress | None = None,
+) -> Reach:
+    """Release how many users have each item at least once, and which share of all users, under user-level differential
+    privacy.
+
+    table, user, item, epsilon, delta, domain, where, adjacency, ledger, progress: as for `release`. If `item` is a list
+        of columns, an item is a combination of their values.
+    count: a column of whole numbers. A row whose count is missing, negative or zero is dropped, and gives no item; how
+        large a count is does not matter.
+    other: the name of the item for all that is outside the domain: the users who have any of it ("other" if items are
+        discovered).
+    max_items_per_user: how many items of one user count fully; users with more count in part for each of their items,
+        and are not dropped. By default it is found privately, for a small part of the budget. Intervals allow for what
+        it leaves out.
+
+    Laplace noise, which needs no delta, or Gaussian noise is chosen by predicted error. If noise is most of the result
+    there is an `AccuracyWarning` (`Reach.too_little`).
+
+    Guarantee: the returned reach satisfies `reach.guarantee`, recomputed from `reach.events`: everything else that
+    leaves this function (errors, stages) depends on the schema and on public arguments only.
+    """
+    domain, _ = with_bins(item, None, domain, None)
+    query = Query(
+        user=user,
+        item=item,
+        guarantee=Guarantee(epsilon, delta, Adjacency.parse(adjacency)),
+        domain=domain,
+        count=count,
+        where=where,
+        other=other,
+        weight="users",
+        mechanism=ItemUsers(max_items_per_user),
+    )
+    made = run(table, query, ledger=ledger, progress=progress)
+    assert isinstance(made, Reach)
+    return made

@@ -1,0 +1,151 @@
+"""Reach: how many users have each item, of users whose items are bounded; and how much the bound leaves out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ibis
+import numpy as np
+
+from ...arrays import Integers
+from ...errors import InvalidArgument
+from ..counts import Presence
+from .base import UNIT, Bound, BoundedSum, Norm, OneUser, Statistic, Vector, dense
+from .histograms import bin_of, check_edges, user_histogram
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["BOOKS", "FAR", "MOST_ITEMS_PER_USER", "ItemReach", "UsersByItems"]
+
+FAR = 4
+"""Users with more than so many times the bound are counted apart among those that it scales down."""
+BOOKS = {"l1": 4, "l2": 3}
+"""Coordinates before those of the items, by norm: kept, missing, missing of users far above the bound; in l1, the rest.
+"""
+MOST_ITEMS_PER_USER = 2**30
+_ABOVE = 1 + 2.0**-50
+
+
+@dataclass(frozen=True)
+class UsersByItems(Statistic[Presence, BoundedSum[Integers]]):
+    """How many users have d_u in (edges[j-1], edges[j]], with d_u their number of items; one bin a user, the last open.
+
+    Bound: one entry, of 1.
+    """
+
+    edges: Sequence[int]
+
+    def __post_init__(self) -> None:
+        check_edges(self.edges)
+
+    @property
+    def bound(self) -> Bound:
+        return Bound(1, entries=1)
+
+    def sum(self, view: Presence) -> BoundedSum[Integers]:
+        return BoundedSum(user_histogram(view.engine, view.users, view.users["size"], self.edges), self.bound)
+
+    def of_user(self, user: OneUser) -> Vector:
+        return {bin_of(len(user.counts), self.edges): 1}
+
+
+@dataclass(frozen=True)
+class ItemReach(Statistic[Presence, BoundedSum[Integers]]):
+    """T_i = sum_u W_u 1{u has i}, and what users are worth together.
+
+    where: d_u is the number of u's items, and a user with at most `bound_on_items` of them has the full weight W. In l1
+    W_u = floor((UNIT - books) / max(d_u, bound_on_items)); in l2 W_u is as much over the root of that, rounded down, so
+    that the same norm leaves more of a heavy user. Nobody is dropped, and no item is left out by chance.
+
+    Beside items, a user adds `books` in all to the coordinates that come first: W_u / W of it to *kept*, and the rest
+    to *missing*, or to *missing, far* if d_u > FAR bound_on_items. So kept and missing add up to the number of users,
+    and missing is what the bound takes off an item that all users have. In l1 what is left of UNIT goes to one more
+    coordinate: then everybody adds UNIT in all, and the number of users follows from the noise of all sums.
+
+    Bound: UNIT, in the norm that is asked for; entries are non-negative.
+    """
+
+    bound_on_items: int
+    norm: Norm
+    books: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bound_on_items <= MOST_ITEMS_PER_USER:
+            raise InvalidArgument(
+                f"bound_on_items={self.bound_on_items}: needs to be in 1..{MOST_ITEMS_PER_USER}.",
+                argument="bound_on_items",
+            )
+        if not 0 <= self.books < UNIT:
+            raise InvalidArgument(f"books={self.books}: needs to be in 0..{UNIT - 1}.", argument="books")
+        if self.full_weight < 1:
+            raise InvalidArgument(f"books={self.books}: needs to leave users a weight.", argument="books")
+
+    @property
+    def bound(self) -> Bound:
+        return Bound(UNIT, self.norm)
+
+    @property
+    def full_weight(self) -> int:
+        """W: that of a user whose items are within the bound."""
+        return self._weight(1)
+
+    def sum(self, view: Presence) -> BoundedSum[Integers]:
+        weighted = self._weighted(view.users)
+        joined = view.cells.inner_join(weighted.select("user", "weight"), "user")
+        by_item = joined.group_by("idx").agg(total=joined.weight.sum().cast("int64"))
+        items = dense(view.engine.fetch(by_item, "summing users by item"), "total", view.items)
+        names = ("kept", "missing", "far", "rest")[: BOOKS[self.norm]]
+        summed = weighted.agg(**{name: weighted[name].sum().cast("int64") for name in names})
+        found = view.engine.fetch(summed, "summing users by item")
+        books = np.array([found.column(name)[0].as_py() or 0 for name in names], dtype=np.int64)
+        return BoundedSum(np.concatenate([books, items]), self.bound)
+
+    def of_user(self, user: OneUser) -> Vector:
+        size = len(user.counts)
+        weight = self._weight(size)
+        kept = math.floor(float(weight) / float(self.full_weight) * float(self.books))
+        missing = self.books - kept
+        far = size > FAR * self.bound_on_items
+        added = [kept, 0 if far else missing, missing if far else 0]
+        if self.norm == "l1":
+            added.append(UNIT - self.books - weight * size)
+        return {**dict(enumerate(added)), **{BOOKS[self.norm] + item: weight for item in user.counts}}
+
+    def _weight(self, size: int) -> int:
+        largest = max(size, self.bound_on_items)
+        if self.norm == "l1":
+            return (UNIT - self.books) // largest
+        return math.floor(float(self._length) / (math.sqrt(float(largest)) * _ABOVE))
+
+    @property
+    def _length(self) -> int:
+        """What the books leave of UNIT in l2."""
+        return math.isqrt(UNIT**2 - self.books**2)
+
+    def _weighted(self, users: ir.Table) -> ir.Table:
+        """(user, weight, kept, missing, far, rest)."""
+        largest = ibis.greatest(users["size"], ibis.literal(self.bound_on_items, "int64"))
+        weight: Any
+        if self.norm == "l1":
+            weight = (ibis.literal(UNIT - self.books, "int64") // largest).cast("int64")
+        else:
+            length = ibis.literal(float(self._length), "float64")
+            weight = (length / (largest.cast("float64").sqrt() * ibis.literal(_ABOVE, "float64"))).floor()
+        one = users.select("user", "size", weight=weight.cast("int64"))
+        part = one.weight.cast("float64") / ibis.literal(float(self.full_weight), "float64")
+        kept = (part * ibis.literal(float(self.books), "float64")).floor().cast("int64")
+        two = one.mutate(kept=kept, rest=UNIT - self.books - one.weight * one["size"])
+        missing, far = self.books - two.kept, two["size"] > FAR * self.bound_on_items
+        nothing = ibis.literal(0, "int64")
+        return two.select(
+            "user",
+            "weight",
+            "kept",
+            "rest",
+            missing=ibis.ifelse(far, nothing, missing).cast("int64"),
+            far=ibis.ifelse(far, missing, nothing).cast("int64"),
+        )
