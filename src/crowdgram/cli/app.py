@@ -34,6 +34,7 @@ from . import ledgers
 from .columns import Column, names_of, read_bins, read_column, read_user
 from .command import MECHANISM, ForceOption, QuietOption, StrictCommand, mechanisms
 from .paper import PAPER_COMMANDS
+from .priors import read_prior_file
 from .saved import MEASURE, SAVED_COMMANDS, MeasureChoice
 from .streams import FormatChoice, input_as_file, is_standard, print_json
 
@@ -258,6 +259,14 @@ def release(
             help="Number of rounds, for mechanisms auto and adaptive. [default: until the centre is good enough]"
         ),
     ] = None,
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            help="What is known beforehand, for mechanisms auto and adaptive: a saved release (JSON), or a public "
+            "CSV, Parquet or JSON file with the item columns and a column 'share'.",
+            show_default=False,
+        ),
+    ] = None,
     constants: Annotated[
         ConstantsChoice | None,
         typer.Option(help="Constants, for mechanism paper: as published, or with tight composition. [default: paper]"),
@@ -284,7 +293,17 @@ def release(
     from ..releases.registry import make_mechanism
     from .display import Stages, printable, show
 
-    options = {"rounds": rounds, "constants": None if constants is None else constants.value, "alpha": alpha}
+    columns, grouped = read_bins(
+        [read_column(one) for one in item], None if by is None else read_column(by), bins or []
+    )
+    options: dict[str, object] = {
+        "rounds": rounds,
+        "constants": None if constants is None else constants.value,
+        "alpha": alpha,
+    }
+    if prior is not None:
+        names = [name for one in ([] if grouped is None else [grouped]) + columns for name in names_of(one)]
+        options["prior"] = read_prior_file(prior, names)
     chosen = make_mechanism(mechanism, **options)
     if measure is MeasureChoice.COUNTS and not chosen.counts:
         raise InvalidArgument(
@@ -292,9 +311,6 @@ def release(
             "one of them out.",
             argument="--measure",
         )
-    columns, grouped = read_bins(
-        [read_column(one) for one in item], None if by is None else read_column(by), bins or []
-    )
     given, grouping = _discover(_domain(columns, domain or [], domain_column), by, groups, discovery_share)
     if label and ledger is None:
         raise InvalidArgument(
@@ -311,6 +327,7 @@ def release(
         None if piped else path,
         groups,
         None if ledger is None else str(ledger),
+        None if prior is None else str(prior),
         *(domain or []),
         *(one.partition("=")[2] for one in domain or [] if "=" in one),
     ]

@@ -9,6 +9,7 @@ from .estimate import CONFIDENCE, Estimate
 from .mechanism import MOST_RESERVED, PURE_LEAST, Discovering, Mechanism, check_whole
 from .partition_selection import FoundByHistogram, FoundByRounds, find_items
 from .pilot_queries import FOUND, pilot_reserves
+from .prior import Prior
 from .request import Request, Weight
 from .shrink import expected, posteriors
 from .single_histogram import estimate_from_histogram
@@ -30,6 +31,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "Mechanism",
+    "Prior",
     "Request",
     "SampleOne",
     "Weight",

@@ -36,6 +36,7 @@ from ..stages import Stage
 from .budgets import MIN_EPSILON, LedgerLike, charge_ledger, open_ledger, store_release
 from .exception_hygiene import sanitize_errors
 from .items import check_tells, found_domain, named_items, public_domain, read_lists, sought_rows, with_bins
+from .priors import read_prior
 from .query import Column, Columns, Query
 from .registry import as_mechanism
 
@@ -119,7 +120,7 @@ def release(
     weight: "rows", the share of all rows; "users", the average user's distribution.
     mechanism: "auto" chooses by predicted error; "adaptive", "laplace", "gaussian" and "sample-one" are as they say;
         "paper" is the published algorithm, for users who are alike. Or one with options: `Auto(rounds=3)`,
-        `Adaptive(rounds=3)`, `Paper(constants="tight", alpha=0.1)`. If noise is most of the result there is an
+        `Auto(prior=last_month)`, `Paper(constants="tight", alpha=0.1)`. If noise is most of the result there is an
         `AccuracyWarning` (`Release.too_little`), and with "paper" if its bound on the error does not apply; both depend
         on public and noisy values only.
     max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. By default
@@ -180,6 +181,7 @@ def run(
     rows = open_rows(table, user=query.user, item=query.item, count=query.count, where=query.where, by=query.by)
     with rows.engine as engine:
         lists = read_lists(rows, query.domain, query.groups, grouped=query.grouped)
+        prior = read_prior(mechanism, rows)
         versions = _versions(engine.name, engine.package)
         spending = Spending(guarantee, sampler=sampler)
         opening = spending.open()
@@ -187,6 +189,9 @@ def run(
         items = public_domain(rows, lists, other=query.other is not None) if search is None else None
         if items is not None:
             check_tells(items, mechanism)
+            if prior is not None:
+                prior.check_covers(items)
+                request = replace(request, prior=prior.over(items))
         number = 0
         if budget is not None:
             report(Stage.CHARGING)
@@ -203,12 +208,13 @@ def run(
             report(Stage.FINDING)
             found = find_items(sought, opening, plan, follows, request, whole=sought is rows)
             items = found_domain(rows, lists, found.items)
+            public = None if prior is None else prior.over(items)
             report(Stage.COUNTING_FOUND)
             counts = count_rows(rows, items)
             if isinstance(found, FoundByHistogram):
-                estimate = estimate_from_histogram(found.measured, items.items, counts, found.spending)
+                estimate = estimate_from_histogram(found.measured, items.items, counts, found.spending, public)
             else:
-                request = replace(request, found=True, seen_rows=found.seen_rows)
+                request = replace(request, found=True, seen_rows=found.seen_rows, prior=public)
                 estimate = follows.run(counts, found.spending, request)
                 estimate = replace(estimate, parameters={"discovery_share": plan.share, **estimate.parameters})
         report(Stage.CHECKING)
@@ -226,7 +232,12 @@ def run(
             events=spending.events,
             mechanism=mechanism.name,
             weight=query.weight,
-            parameters={"items": len(items), **query.bound, **estimate.parameters},
+            parameters={
+                "items": len(items),
+                **query.bound,
+                **({} if prior is None else {"prior": "given"}),
+                **estimate.parameters,
+            },
             versions=versions,
             measured=estimate.measured,
             other_errors=estimate.other_errors,
