@@ -20,7 +20,14 @@ from crowdgram.privacy import Adjacency, Guarantee
 from ..thorough import THOROUGH
 
 SURE = 1 - 1e-6
-RUNS = {"low-threshold": 4, "whole-weights": 10, "each-group": 8, "uncapped-counts": 3, "each-column": 14}
+RUNS = {
+    "low-threshold": 4,
+    "whole-weights": 10,
+    "each-group": 8,
+    "uncapped-counts": 3,
+    "each-column": 14,
+    "own-prior": 1,
+}
 """For each mutant, on each side: so many that it is missed with a chance below 1e-6. One run shows "each-column" with
 chance 0.46 and "each-group" with 0.63. Three of four show "low-threshold", and one fails to with chance 1e-5. 10 of
 "whole-weights" missed it on one side in none of 3,000 subsets of 80 runs, 8 in 0.3% of them.
@@ -45,6 +52,16 @@ def test_whole_releases_stand(case):
     if THOROUGH:
         pairs = case.pairs
     found = attack(case, runs=1, confidence=SURE, pairs=pairs)
+    assert not found.refuted
+    assert found.how in ("exact losses", "nothing found")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case", [*release_cases(1.0, 1e-6, names=["prior"], mechanisms=["adaptive"], weights=["users"])], ids=named
+)
+def test_a_release_with_a_wrong_prior_stands(case):
+    found = attack(case, runs=1, confidence=SURE, pairs=case.pairs if THOROUGH else case.pairs[:1])
     assert not found.refuted
     assert found.how in ("exact losses", "nothing found")
 
@@ -98,7 +115,15 @@ def test_whole_releases_by_name():
         list(release_cases(1.0, 1e-6, names=["nothing"]))
     with pytest.raises(InvalidArgument, match="'nothing'"):
         list(release_cases(1.0, 1e-6, mechanisms=["nothing"]))
-    assert {case.name for case in release_cases(1.0, 0.0)} == {"groups: auto", "counts: auto", "columns: auto"}
+    assert {case.name for case in release_cases(1.0, 0.0)} == {
+        "groups: auto",
+        "counts: auto",
+        "columns: auto",
+        "prior: auto",
+    }
+    assert "prior: laplace" not in {case.name for case in release_cases(1.0, 1e-6, mechanisms=["laplace"])}
+    with pytest.raises(InvalidArgument, match="prior=<dict>: has no meaning for mechanism='laplace'"):
+        list(release_cases(1.0, 1e-6, names=["prior"], mechanisms=["laplace"]))
     with pytest.raises(InvalidArgument, match="needs a delta"):
         list(release_cases(1.0, 0.0, names=["found-items"]))
     with pytest.raises(InvalidArgument, match="that can follow a search, such as 'auto'"):

@@ -5,6 +5,7 @@ A broken release is made of the same parts as a real one, put together here with
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Integers
-from ..mechanisms import Gaussian, Laplace, Request, discovery, open_search
+from ..mechanisms import Adaptive, Gaussian, Laplace, Request, discovery, open_search
 from ..privacy import Adjacency, Guarantee, Spending
-from ..releases.registry import as_mechanism
+from ..releases.registry import make_mechanism
 from ..tables import UNIT, Domain, ItemSets, WeightedSets, count_rows, item_sets, open_rows, read_domain, tally_rows
 from .attack import Case
 from .mutants import Mutant
@@ -87,6 +88,12 @@ def each_column(table: Any, spending: Spending, request: Request) -> tuple[Any, 
     )
 
 
+def own_prior(table: Any, spending: Spending, request: Request) -> Any:
+    """The table's own shares, without noise, as a prior that should be public."""
+    shares = Counter(table.table.item.to_pyarrow().to_pylist())
+    return run_release(table, spending, request, mechanism=Adaptive(prior=shares), **WHOLE_RELEASES["prior"].arguments)
+
+
 def _mutants() -> tuple[Mutant, ...]:
     add = Adjacency.ADD_REMOVE
     usual, pure = Guarantee(1.0, 1e-6, add), Guarantee(1.0, 0.0, add)
@@ -94,7 +101,8 @@ def _mutants() -> tuple[Mutant, ...]:
     edge, many, *_ = WHOLE_RELEASES["found-items"].pairs(add)
 
     def case(release: str, claim: Guarantee, name: str | None = None, by: str = "laplace", **changes: Any) -> Case:
-        ask = partial(run_release, mechanism=as_mechanism(by), **WHOLE_RELEASES[release].arguments)
+        mechanism = make_mechanism(by, **WHOLE_RELEASES[release].options)
+        ask = partial(run_release, mechanism=mechanism, **WHOLE_RELEASES[release].arguments)
         made = Case(f"{release}: {by}", ask, "users", claim, pairs=WHOLE_RELEASES[release].pairs(add))
         return replace(made, name=name or made.name, **changes)
 
@@ -128,6 +136,12 @@ def _mutants() -> tuple[Mutant, ...]:
             case("columns", pure, "each-column", mechanism=each_column),
             case("columns", pure),
             WHOLE_RELEASES["columns"].pairs(add),
+        ),
+        Mutant(
+            "a prior that is the table itself, without noise",
+            case("prior", usual, "own-prior", "adaptive", mechanism=own_prior),
+            case("prior", usual, by="adaptive"),
+            WHOLE_RELEASES["prior"].pairs(add)[:1],
         ),
     )
 

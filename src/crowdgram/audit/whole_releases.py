@@ -1,4 +1,4 @@
-"""Whole releases under attack, from rows to what comes out: found items, groups, counted rows, several columns.
+"""Whole releases under attack, from rows to what comes out: found items, groups, counted rows, columns, a prior.
 
 A mechanism is attacked on counts. Here the rest is: how rows become counts, which items they are counted for, and what
 finding these gives away. The tables of each release are made to be hard for it.
@@ -7,7 +7,7 @@ finding these gives away. The tables of each release are made to be hard for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import product
 from typing import Any
@@ -17,7 +17,7 @@ from ..mechanisms import Discovering, Request, Weight
 from ..privacy import Adjacency, Guarantee, Spending
 from ..releases.pipeline import run
 from ..releases.query import Query
-from ..releases.registry import as_mechanism
+from ..releases.registry import as_mechanism, make_mechanism
 from .attack import Case
 from .pairs import RowPair
 
@@ -29,6 +29,8 @@ ON_EDGE = 48
 UNSHARED_ITEMS = 1100
 """Items of one user alone: more than are weighed."""
 GROUP_VALUES, KINDS, PLACES = range(4), range(2), range(3)
+MANY = 30
+"""Items of a release with a prior, so that it takes rounds."""
 HUGE = 2**62
 
 RowTuples = tuple[tuple[int, ...], ...]
@@ -36,11 +38,12 @@ RowTuples = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class WholeRelease:
-    """A way to ask for a release: its arguments, and the tables that it is attacked on."""
+    """A way to ask for a release: its arguments, the tables that it is attacked on, and options of its mechanism."""
 
     name: str
     arguments: Mapping[str, Any]
     pairs: Callable[[Adjacency], tuple[RowPair, ...]]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def finds(self) -> bool:
@@ -67,6 +70,9 @@ def release_cases(
         if release.finds and delta == 0 and names is None:  # of all, those that can do without
             continue
         kind = as_mechanism(mechanism)
+        if names is None and not set(release.options) <= {option.name for option in fields(kind)}:
+            continue
+        kind = make_mechanism(mechanism, **release.options) if release.options else kind
         if release.finds and (delta == 0 or not isinstance(kind, Discovering)):
             raise InvalidArgument(
                 f"release={name!r}: finds items, and cannot with mechanism={mechanism!r} and delta={delta:g}: it "
@@ -162,6 +168,17 @@ def _joint(adjacency: Adjacency) -> tuple[RowPair, ...]:
     return (RowPair("a user at a corner", ("user", "kind", "place"), crowd, first, _replaced(adjacency, second)),)
 
 
+def _wrongly_known(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """A user of the item that a prior takes for the most common, which nobody else has; a user of the crowd's items."""
+    columns = ("user", "item")
+    crowd = tuple((user, item) for user in range(200) for item in range(1, MANY) for _ in range(3))
+    rare, usual = ((TARGET_USER, 0),) * 90, tuple((TARGET_USER, item) for item in range(1, MANY) for _ in range(3))
+    return (
+        RowPair("a user of what a wrong prior expects", columns, crowd, rare, _replaced(adjacency, usual)),
+        RowPair("a user against a wrong prior", columns, crowd, usual, _replaced(adjacency, rare)),
+    )
+
+
 def _replaced(adjacency: Adjacency, rows: RowTuples) -> RowTuples:
     return rows if adjacency is Adjacency.REPLACE else ()
 
@@ -179,6 +196,12 @@ WHOLE_RELEASES = {
             "columns",
             {"item": ["kind", "place"], "domain": {"kind": list(KINDS), "place": list(PLACES)}},
             _joint,
+        ),
+        WholeRelease(
+            "prior",
+            {"item": "item", "domain": list(range(MANY))},
+            _wrongly_known,
+            {"prior": {0: 1.0}},
         ),
     )
 }

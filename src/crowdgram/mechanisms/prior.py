@@ -73,10 +73,10 @@ class Prior:
                 )
             found[item] = float(weight)
         weights = np.array(list(found.values()), dtype=np.float64)
-        if not np.any(weights > 0) or not math.isfinite(float(weights.sum())):
+        if not np.any(weights > 0):
             raise InvalidArgument(
-                "prior: needs at least one item with a share above 0, and a finite sum. Leave prior out if nothing is "
-                "known.",
+                "prior: needs at least one item with a share above 0. Leave prior out if nothing is known.",
                 argument="prior",
             )
+        weights /= weights.max()  # so that no sum overflows
         return cls(tuple(found), weights / weights.sum())

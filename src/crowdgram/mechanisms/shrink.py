@@ -41,6 +41,8 @@ NEAR = 0.02, 0.1, 0.3, 1.0
 """How far items may be from a public prior that is right, or out of date: standard deviations, relative to it."""
 NOISY = 0.3, 1.0
 """... or over the noise of the values: a prior that was released has noise of its own."""
+SEEN = 5.0
+"""Standard deviations by which a right prior would stand out of the noise, from which on errors may rest on it."""
 PSEUDO_KIND = 0.1
 """Items that each of these kinds has in any case."""
 STRATUM_SPAN = 2.0**0.5
@@ -70,11 +72,13 @@ def shrink(values: Floats, deviations: Floats, shape: NoiseShape, public: Floats
     Items whose noise is alike (within a factor of 2^(1/2)) share a prior: noise scales follow earlier estimates, so
     items with other scales are other kinds of items. public: a public prior, positive shares. Then items that are alike
     in it too share a fitted prior, of theta over the public share. What the public prior is worth is so learned from
-    the values: if it says nothing of them, each stratum of it is fitted by what all items are.
+    the values: if it says nothing of them, each stratum of it is fitted by what all items are. If there is so little to
+    see that even a right one could not be told, means follow it, and errors are those without it.
     """
     mean_absolute = np.sqrt(2 / np.pi) if shape == "gaussian" else np.sqrt(0.5)
     found = Shrunk(np.maximum(values, 0.0), mean_absolute * deviations, deviations**2)
     lone = np.ones(len(values), dtype=bool)
+    support = 1.0 if public is None else min(1.0, float(((public / deviations) ** 2).sum()) / SEEN**2)
     for members, deviation in _alike(deviations):
         if len(members) < FEWEST:
             continue
@@ -85,12 +89,12 @@ def shrink(values: Floats, deviations: Floats, shape: NoiseShape, public: Floats
         for stratum, units in _strata(members, public):
             each = _Values(values[stratum] / units, deviations[stratum] / units, public[stratum] / units)
             common = float(np.sqrt(np.mean(each.deviations**2)))
-            found.put(stratum, _near_or(each, *_moments(each.values, common, shape)), units)
+            found.put(stratum, _near_or(each, *_moments(each.values, common, shape), support), units)
     if public is not None and lone.any():  # too few to share a fitted prior: a flat one stands in for it
         few = np.flatnonzero(lone)
         each = _Values(values[few], deviations[few], public[few])
         flat = 1 / (max(float(each.values.max()), 0.0) + 4 * float(each.deviations.max()))
-        found.put(few, _near_or(each, found.at(few), np.full(len(few), flat)))
+        found.put(few, _near_or(each, found.at(few), np.full(len(few), flat), support))
     return found
 
 
@@ -103,10 +107,10 @@ class _Values:
     public: Floats
 
 
-def _near_or(each: _Values, without: Shrunk, density: Floats) -> Shrunk:
+def _near_or(each: _Values, without: Shrunk, density: Floats, support: float) -> Shrunk:
     """Shrink by a mixture: theta is normal around the public share, with one of the deviations NEAR and NOISY, or is
     what it is `without` the public prior, by which the values have this density. How many items are of which kind is
-    fitted.
+    fitted. support: how far errors may rest on that.
     """
     own = each.deviations**2
     prior = np.vstack([np.outer(NEAR, each.public), np.outer(NOISY, each.deviations)]) ** 2
@@ -124,10 +128,11 @@ def _near_or(each: _Values, without: Shrunk, density: Floats) -> Shrunk:
         weights /= weights.sum()
     best = (chances * means).sum(axis=0)
     apart = np.abs(means - best)
+    with_prior = (chances * np.hypot(spreads, apart)).sum(axis=0), (chances * (variances + apart**2)).sum(axis=0)
     return Shrunk(
         best,
-        (chances * np.hypot(spreads, apart)).sum(axis=0),
-        (chances * (variances + apart**2)).sum(axis=0),
+        support * with_prior[0] + (1 - support) * without.spreads,
+        support * with_prior[1] + (1 - support) * without.variances,
     )
 
 
