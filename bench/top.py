@@ -42,47 +42,55 @@ class Load:
     source: Any
     domain: Sequence[int] | None
     truth: Floats
-    k: int
+    ks: tuple[int, ...]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tables", type=Path, metavar="FOLDER", help="real tables to try beside the synthetic one")
-    parser.add_argument("--repeat", type=int, default=5, help="releases of each kind (default 5)")
+    parser.add_argument("--repeat", type=int, default=4, help="releases of each kind (default 4)")
     parser.add_argument("--only", metavar="NAME", action="append", help="tables whose name holds this; repeatable")
     options = parser.parse_args(arguments)
-    ways: dict[str, Callable[[Load], dict[int, float]]] = {"whole": whole}
-    ways |= {f"two-stage, {part:g}": lambda load, part=part: two_stage(load, part) for part in PARTS}
+    ways = ["whole", *(f"two-stage, {part:g}" for part in PARTS)]
     print(f"| table | K | {' | '.join(ways)} |\n|---|---|{'---|' * len(ways)}")
-    for load in loads(options.tables):
-        if options.only and not any(one in load.name for one in options.only):
-            continue
+    for load in loads(options.tables, options.only):
         print(f"{load.name} ...", file=sys.stderr)
-        top = np.argsort(-load.truth)[: load.k].tolist()
-        cells = []
-        for way in ways.values():
-            found = [way(load) for _ in range(options.repeat)]
-            errors = [sum(abs(one.get(item, 0.0) - load.truth[item]) for item in top) for one in found]
-            recall = np.mean([sum(item in one for item in top) / load.k for one in found])
-            spread = np.std(errors, ddof=1) / math.sqrt(len(errors)) if len(errors) > 1 else math.nan
-            cells.append(f"{np.mean(errors):.3g} ± {spread:.1g}, {recall:.2f}")
-        print(f"| {load.name} | {load.k} | {' | '.join(cells)} |", flush=True)
+        found = [
+            [listed(load, EPSILON), *(two_stage(load, part) for part in PARTS)] for _ in range(options.repeat)
+        ]  # of each repetition and way, a function of K
+        for k in load.ks:
+            made = [[way(k) for way in each] for each in found]
+            cells = [judged(load, k, [each[place] for each in made]) for place in range(len(ways))]
+            print(f"| {load.name} | {k} | {' | '.join(cells)} |", flush=True)
 
 
-def loads(folder: Path | None) -> Iterator[Load]:
-    table = ZIPF.table()
-    truth = shares(table["item"].to_numpy(), ZIPF.items)
-    for k in (20, 100):
-        yield Load("Zipf, listed", table, range(ZIPF.items), truth, k)
-        yield Load("Zipf, found", table, None, truth, k)
+def judged(load: Load, k: int, found: Sequence[dict[int, float]]) -> str:
+    """l1 error with its standard error, and recall."""
+    top = np.argsort(-load.truth)[:k].tolist()
+    errors = [sum(abs(one.get(item, 0.0) - load.truth[item]) for item in top) for one in found]
+    recall = np.mean([sum(item in one for item in top) / k for one in found])
+    spread = np.std(errors, ddof=1) / math.sqrt(len(errors)) if len(errors) > 1 else math.nan
+    return f"{np.mean(errors):.3g} ± {spread:.1g}, {recall:.2f}"
+
+
+def loads(folder: Path | None, only: Sequence[str] | None) -> Iterator[Load]:
+    if wanted("Zipf", only):
+        table = ZIPF.table()
+        truth = shares(table["item"].to_numpy(), ZIPF.items)
+        yield Load("Zipf, listed", table, range(ZIPF.items), truth, (20, 100))
+        yield Load("Zipf, found", table, None, truth, (20, 100))
     for name, ks in TABLES.items() if folder else ():
-        assert folder is not None
-        path = folder / f"{name}.parquet"
-        items = pq.read_table(path, columns=["item"])["item"].to_numpy()
-        truth = shares(items, int(items.max()) + 1)
-        for k in ks:
-            yield Load(f"{name}, listed", path, range(len(truth)), truth, k)
-            yield Load(f"{name}, found", path, None, truth, k)
+        if wanted(name, only):
+            assert folder is not None
+            path = folder / f"{name}.parquet"
+            items = pq.read_table(path, columns=["item"])["item"].to_numpy()
+            truth = shares(items, int(items.max()) + 1)
+            yield Load(f"{name}, listed", path, range(len(truth)), truth, ks)
+            yield Load(f"{name}, found", path, None, truth, ks)
+
+
+def wanted(name: str, only: Sequence[str] | None) -> bool:
+    return not only or any(one in name for one in only)
 
 
 def shares(items: npt.NDArray[np.int64], count: int) -> Floats:
@@ -90,29 +98,29 @@ def shares(items: npt.NDArray[np.int64], count: int) -> Floats:
     return found / found.sum()
 
 
-def whole(load: Load, epsilon: float = EPSILON) -> dict[int, float]:
-    """The K largest of a release of all items."""
-    made = crowdgram.release(
-        load.source, user="user", item="item", domain=load.domain, epsilon=epsilon, delta=DELTA
-    ).top(load.k + 1)
-    listed = [one for one in made if not isinstance(one.item, crowdgram.Other)]
-    return {one.item: one.probability for one in listed[: load.k]}
+def listed(load: Load, epsilon: float) -> Callable[[int], dict[int, float]]:
+    """The K largest of one release of all items, for each K."""
+    made = crowdgram.release(load.source, user="user", item="item", domain=load.domain, epsilon=epsilon, delta=DELTA)
+    ordered = [one for one in made.top(max(load.ks) + 1) if not isinstance(one.item, crowdgram.Other)]
+    return lambda k: {one.item: one.probability for one in ordered[:k]}
 
 
-def two_stage(load: Load, part: float) -> dict[int, float]:
+def two_stage(load: Load, part: float) -> Callable[[int], dict[int, float]]:
     """A release of all items for `part` of the budget says which K to measure, with the rest."""
     mu = gaussian_mu(EPSILON, DELTA)
-    found = whole(load, gaussian_epsilon(mu * math.sqrt(part), DELTA))
-    made = crowdgram.release(
-        load.source,
-        user="user",
-        item="item",
-        domain=list(found),
-        other="other",
-        epsilon=gaussian_epsilon(mu * math.sqrt(1 - part), DELTA),
-        delta=DELTA,
-    )
-    return {one: made.probability(one) for one in found}
+    first, rest = (gaussian_epsilon(mu * math.sqrt(each), DELTA) for each in (part, 1 - part))
+    found = listed(load, first)
+
+    def measured(k: int) -> dict[int, float]:
+        items = list(found(k))
+        if not items:
+            return {}
+        made = crowdgram.release(
+            load.source, user="user", item="item", domain=items, other="other", epsilon=rest, delta=DELTA
+        )
+        return {item: made.probability(item) for item in items}
+
+    return measured
 
 
 if __name__ == "__main__":
