@@ -23,7 +23,7 @@ Report = Callable[[Stage], None]
 class Request:
     """Public choices, and noisy values bought before. `report` is called with each stage. `found`: items were
     discovered. `seen_rows`: users by rows with noise, if they were bought before items were known. `prior`: a public
-    distribution over the items, of positive shares, to start from.
+    distribution over the items, of positive shares.
     """
 
     weight: Weight

@@ -129,16 +129,17 @@ class _Answer:
 def run_rounds(
     counts: Counts, budget: Budget, facts: Facts, rounds: int | None, prior: Floats | None = None
 ) -> Estimate:
-    """Run the rounds and combine them. `rounds`: how many, where the caller says. `prior`: a public distribution, the
-    first centre. The first round tells how far it is from the table; shrinkage learns what it is worth.
+    """Run the rounds and combine them. `rounds`: how many, where the caller says. `prior`: a public distribution. It is
+    not the first centre: a wrong one would spoil the first round, and shrinkage, which learns what it is worth, makes
+    the second centre as good.
 
     Guarantee: every sum goes through `budget.noisy`, with the bound that `tables` states for it; nothing else is read
     from `counts`.
     """
     k = counts.items
-    centre, deviations = np.full(k, 1 / k) if prior is None else prior, np.ones(k)
+    centre, deviations = np.full(k, 1 / k), np.ones(k)
     drift, past = Drift(), []
-    answer = _Answer(centre, centre**2, np.zeros(k), np.zeros(k))
+    answer = _Answer(centre if prior is None else prior, centre**2, np.zeros(k), np.zeros(k))
     shrunk = Shrunk(centre, centre, np.full(k, 1.0))
     view: _View | None = None
     most, histogram_share = rounds or TUNING.most_rounds, _histogram_share(budget, facts)
