@@ -115,13 +115,26 @@ def arguments(rng: random.Random, _: Path) -> None:
     """Arguments of the wrong kind, one to three at a time."""
     names = [
         "user", "item", "epsilon", "delta", "domain", "adjacency", "weight", "mechanism", "max_rows_per_user",
-        "rounds",
+        "rounds", "prior",
         "progress", "table",
     ]  # fmt: skip
     odd = {name: rng.choice(ODD + HOSTILE) for name in rng.sample(names, rng.choice([1, 1, 2, 3]))}
     if "rounds" in odd:
         odd["mechanism"] = crowdgram.Adaptive(rounds=odd.pop("rounds"))
+    if "prior" in odd:
+        given, form = odd.pop("prior"), rng.randrange(3)
+        odd["mechanism"] = crowdgram.Auto(
+            prior=[given, {"x": given}, {given: 1.0} if _hashable(given) else given][form]
+        )
     checked(release(odd.pop("table", tiny()), **odd))
+
+
+def _hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def domains(rng: random.Random, folder: Path) -> None:

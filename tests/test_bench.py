@@ -26,7 +26,7 @@ def beside(monkeypatch):
     """The benchmarks are scripts and import each other by name, as they do when they are run."""
     monkeypatch.syspath_prepend(str(BENCH))
     yield
-    for name in ("accuracy", "discovery", "invented", "reach", "tuned"):
+    for name in ("accuracy", "discovery", "invented", "prior", "reach", "top", "tuned"):
         sys.modules.pop(name, None)
 
 
@@ -247,3 +247,28 @@ def test_tuned_distinct_counts_and_reach(tmp_path, monkeypatch, capsys):
     reach.main()
     *_, line = capsys.readouterr().out.splitlines()
     assert line.startswith("| some | 200 | 6 |")
+
+
+def test_what_a_prior_gains(monkeypatch, tmp_path):
+    prior = importlib.import_module("prior")
+    monkeypatch.setattr(prior, "CROWDS", {"few": Crowd(users=60, rows=2, items=12, seed=1)})
+    monkeypatch.setattr(prior, "REAL", ("some",))
+    pa.parquet.write_table(Crowd(users=60, rows=2, items=12, seed=2).table(), tmp_path / "some.parquet")
+    load, *halves = prior.loads(tmp_path, [])
+    assert [(one.name, one.weight) for one in halves] == [("some", "rows"), ("some", "users")]
+    assert all(one.truth.sum() == pytest.approx(1) and not np.allclose(one.truth, one.right) for one in halves)
+    made = load.priors(np.random.default_rng(1))
+    assert made["reversed"].argmax() == load.truth.argmin()
+    assert sorted(made["shuffled"]) == sorted(load.right)
+    assert (made["swapped"] != load.right).sum() <= 12 // 5
+    errors, predicted = prior.measure(load, "auto", 1)
+    assert set(errors) == set(predicted) == set(made)
+
+
+def test_the_most_common_items():
+    top = importlib.import_module("top")
+    table = Crowd(users=200, rows=2, items=8, seed=1).table()
+    load = top.Load("known", table, range(8), np.array([0.5, 0.3, 0.2]), (2,))
+    assert top.judged(load, 2, [{0: 0.4, 2: 0.2}] * 2) == "0.4 ± 0, 0.50"
+    assert len(top.listed(load, 2.0)(2)) == 2
+    assert len(top.two_stage(load, 0.2)(2)) == 2

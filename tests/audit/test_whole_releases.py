@@ -28,6 +28,7 @@ RUNS = {
     "each-column": 14,
     "every-period": 16,
     "unbounded-reach": 10,
+    "own-prior": 1,
 }
 """For each mutant, on each side: so many that it is missed with a chance below 1e-6. One run shows "each-column" with
 chance 0.46, "each-group" with 0.63 and "every-period" with 0.78 (31 of 40). Three of four show "low-threshold", and one
@@ -56,6 +57,16 @@ def test_whole_releases_stand(case):
     if THOROUGH:
         pairs = case.pairs
     found = attack(case, runs=1, confidence=SURE, pairs=pairs)
+    assert not found.refuted
+    assert found.how in ("exact losses", "nothing found")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case", [*release_cases(1.0, 1e-6, names=["prior"], mechanisms=["adaptive"], weights=["users"])], ids=named
+)
+def test_a_release_with_a_wrong_prior_stands(case):
+    found = attack(case, runs=1, confidence=SURE, pairs=case.pairs if THOROUGH else case.pairs[:1])
     assert not found.refuted
     assert found.how in ("exact losses", "nothing found")
 
@@ -121,7 +132,11 @@ def test_whole_releases_by_name():
         "columns: auto",
         "periods: auto",
         "reach",
+        "prior: auto",
     }
+    assert "prior: laplace" not in {case.name for case in release_cases(1.0, 1e-6, mechanisms=["laplace"])}
+    with pytest.raises(InvalidArgument, match="prior=<dict>: has no meaning for mechanism='laplace'"):
+        list(release_cases(1.0, 1e-6, names=["prior"], mechanisms=["laplace"]))
     with pytest.raises(InvalidArgument, match="needs a delta"):
         list(release_cases(1.0, 0.0, names=["found-items"]))
     with pytest.raises(InvalidArgument, match="that can follow a search, such as 'auto'"):

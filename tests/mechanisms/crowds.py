@@ -62,10 +62,11 @@ def run(
     delta=1e-6,
     adjacency="add-remove",
     max_rows_per_user=None,
+    prior=None,
     **options,
 ):
     spending = Spending(Guarantee(epsilon, delta, Adjacency.parse(adjacency)))
-    request = Request(weight, max_rows_per_user, lambda _: None)
+    request = Request(weight, max_rows_per_user, lambda _: None, prior=prior)
     estimate = make_mechanism(mechanism, **options).run(counts, spending.open(), request)
     spending.settled()
     return Made(estimate, spending)

@@ -61,7 +61,7 @@ def test_a_mechanism_says_all_of_itself(name, kind):
 
 
 def test_the_rounds_that_stand_in_for_auto_keep_its_options():
-    options = {"rounds": 3}
+    options = {"rounds": 3, "prior": {"a": 0.5}}
     assert set(options) == {field.name for field in dataclasses.fields(Adaptive)}
     assert Adaptive(**options) in Auto(**options).instead(Guarantee(1.0, 1e-6))
 
@@ -76,6 +76,10 @@ def test_options_belong_to_a_mechanism():
         make_mechanism("laplace", rounds=3)
     with pytest.raises(InvalidArgument, match=r"alpha=0\.1: has no meaning for mechanism='auto'.*use 'paper'"):
         make_mechanism("auto", alpha=0.1)
+    with pytest.raises(
+        InvalidArgument, match=r"prior=<dict>: has no meaning for mechanism='laplace'.*'auto' or 'adaptive'"
+    ):
+        make_mechanism("laplace", prior={"a": 1.0})
     for rounds in (0, -1, 1.5, True, "3", 13):
         with pytest.raises(InvalidArgument, match="rounds="):
             crowdgram.Adaptive(rounds=rounds)
@@ -84,7 +88,7 @@ def test_options_belong_to_a_mechanism():
 def test_the_signature_is_short():
     parameters = inspect.signature(crowdgram.release).parameters
     options = {field.name for kind in MECHANISMS.values() for field in dataclasses.fields(kind)}
-    assert options == {"rounds", "constants", "alpha"}
+    assert options == {"rounds", "prior", "constants", "alpha"}
     assert not options & set(parameters)
     assert len(parameters) <= 17
     # Type checkers see the arguments as `_Asked`, beside those that decide what comes back.

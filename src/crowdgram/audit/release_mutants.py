@@ -5,6 +5,7 @@ A broken release is made of the same parts as a real one, put together here with
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Integers
-from ..mechanisms import Gaussian, ItemUsers, Laplace, Request, discovery, open_search
+from ..mechanisms import Adaptive, Gaussian, ItemUsers, Laplace, Request, discovery, open_search
 from ..privacy import Adjacency, Guarantee, Spending
-from ..releases.registry import as_mechanism
+from ..releases.registry import make_mechanism
 from ..tables import (
     UNIT,
     Domain,
@@ -112,6 +113,12 @@ def unbounded_reach(table: Any, spending: Spending, request: Request) -> Any:
     return ItemUsers(max_items_per_user=1).run(light, spending.open(), request)
 
 
+def own_prior(table: Any, spending: Spending, request: Request) -> Any:
+    """The table's own shares, without noise, as a prior that should be public."""
+    shares = Counter(table.table.item.to_pyarrow().to_pylist())
+    return run_release(table, spending, request, mechanism=Adaptive(prior=shares), **WHOLE_RELEASES["prior"].arguments)
+
+
 def _mutants() -> tuple[Mutant, ...]:
     add = Adjacency.ADD_REMOVE
     usual, pure = Guarantee(1.0, 1e-6, add), Guarantee(1.0, 0.0, add)
@@ -119,12 +126,11 @@ def _mutants() -> tuple[Mutant, ...]:
     edge, many, *_ = WHOLE_RELEASES["found-items"].pairs(add)
 
     def case(release: str, claim: Guarantee, name: str | None = None, by: str = "laplace", **changes: Any) -> Case:
-        own = WHOLE_RELEASES[release].own
-        ask = partial(
-            WHOLE_RELEASES[release].ask, mechanism=own or as_mechanism(by), **WHOLE_RELEASES[release].arguments
-        )
-        named = f"{release}: {by}" if own is None else release
-        made = Case(named, ask, "users", claim, pairs=WHOLE_RELEASES[release].pairs(add))
+        whole = WHOLE_RELEASES[release]
+        own = whole.own or make_mechanism(by, **whole.options)
+        ask = partial(whole.ask, mechanism=own, **whole.arguments)
+        named = f"{release}: {by}" if whole.own is None else release
+        made = Case(named, ask, "users", claim, pairs=whole.pairs(add))
         return replace(made, name=name or made.name, **changes)
 
     return (
@@ -169,6 +175,12 @@ def _mutants() -> tuple[Mutant, ...]:
             case("reach", pure, "unbounded-reach", mechanism=unbounded_reach),
             case("reach", pure),
             WHOLE_RELEASES["reach"].pairs(add)[:1],
+        ),
+        Mutant(
+            "a prior that is the table itself, without noise",
+            case("prior", usual, "own-prior", "adaptive", mechanism=own_prior),
+            case("prior", usual, by="adaptive"),
+            WHOLE_RELEASES["prior"].pairs(add)[:1],
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Whole releases under attack, from rows to what comes out: found items, groups, counted rows, columns, periods.
+"""Whole releases under attack, from rows to what comes out: found items, groups, counts, columns, periods, a prior.
 
 A mechanism is attacked on counts. Here the rest is: how rows become counts, which items they are counted for, and what
 finding these gives away. The tables of each release are made to be hard for it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -20,7 +20,7 @@ from ..mechanisms import Costed, ItemUsers, Request, Searching, Weight
 from ..privacy import Adjacency, Guarantee, Ledger, Spending
 from ..releases.pipeline import run
 from ..releases.query import Query
-from ..releases.registry import as_mechanism
+from ..releases.registry import as_mechanism, make_mechanism
 from .attack import Case
 from .pairs import RowPair
 
@@ -33,6 +33,8 @@ UNSHARED_ITEMS = 1100
 """Items of one user alone: more than are weighed."""
 GROUP_VALUES, KINDS, PLACES, REACHED = range(4), range(2), range(3), range(12)
 PERIODS = ("2026-10", "2026-11")
+MANY = 30
+"""Items of a release with a prior, so that it takes rounds."""
 HUGE = 2**62
 
 RowTuples = tuple[tuple[int, ...], ...]
@@ -40,7 +42,9 @@ RowTuples = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class WholeRelease:
-    """A way to ask for a release: its arguments, the tables that it is attacked on, and what asks for it."""
+    """A way to ask for a release: its arguments, the tables that it is attacked on, what asks for it, and options of
+    its mechanism.
+    """
 
     name: str
     arguments: Mapping[str, Any]
@@ -48,6 +52,7 @@ class WholeRelease:
     ask: Callable[..., Any]
     own: Costed | None = None
     """What makes it, if no mechanism can be chosen: it then has one case for all of them, with the weight it serves."""
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def finds(self) -> bool:
@@ -77,6 +82,9 @@ def release_cases(
         if release.finds and delta == 0 and names is None:  # of all, those that can do without
             continue
         kind = release.own or as_mechanism(mechanism)
+        if names is None and not set(release.options) <= {option.name for option in fields(kind)}:
+            continue
+        kind = make_mechanism(mechanism, **release.options) if release.options else kind
         served = [one for one in weights if release.own is None or one in kind.weights] or weights
         if release.finds and (delta == 0 or not isinstance(kind, Searching)):
             raise InvalidArgument(
@@ -221,6 +229,17 @@ def _reached(adjacency: Adjacency) -> tuple[RowPair, ...]:
     )
 
 
+def _wrongly_known(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """A user of the item that a prior takes for the most common, which nobody else has; a user of the crowd's items."""
+    columns = ("user", "item")
+    crowd = tuple((user, item) for user in range(200) for item in range(1, MANY) for _ in range(3))
+    rare, usual = ((TARGET_USER, 0),) * 90, tuple((TARGET_USER, item) for item in range(1, MANY) for _ in range(3))
+    return (
+        RowPair("a user of what a wrong prior expects", columns, crowd, rare, _replaced(adjacency, usual)),
+        RowPair("a user against a wrong prior", columns, crowd, usual, _replaced(adjacency, rare)),
+    )
+
+
 def _replaced(adjacency: Adjacency, rows: RowTuples) -> RowTuples:
     return rows if adjacency is Adjacency.REPLACE else ()
 
@@ -246,6 +265,13 @@ WHOLE_RELEASES = {
         WholeRelease("periods", {"item": "item", "domain": list(KINDS)}, _periods, run_periods),
         WholeRelease("reach", {"item": "item", "domain": list(REACHED)}, _reached, run_release, ItemUsers()),
         WholeRelease("found-reach", {"item": "item"}, _found, run_release, ItemUsers()),
+        WholeRelease(
+            "prior",
+            {"item": "item", "domain": list(range(MANY))},
+            _wrongly_known,
+            run_release,
+            options={"prior": {0: 1.0}},
+        ),
     )
 }
 """What can be asked of a release, by name."""

@@ -20,7 +20,7 @@ from ..privacy import Adjacency
 from ..stages import Stage
 from . import ledgers
 from .asking import Reading, asking, catch_errors, files_of, read_discovery, read_domain_option, say_on_error
-from .columns import read_bins, read_column, read_user
+from .columns import names_of, read_bins, read_column, read_user
 from .command import MECHANISM, ForceOption, QuietOption, StrictCommand, mechanisms
 from .options import (
     AdjacencyOption,
@@ -47,6 +47,7 @@ from .options import (
     WhereOption,
 )
 from .paper import PAPER_COMMANDS
+from .priors import read_prior_file
 from .reach import reach
 from .saved import MEASURE, SAVED_COMMANDS, MeasureChoice
 from .streams import is_standard, print_json
@@ -145,6 +146,14 @@ def release(
             help="Number of rounds, for mechanisms auto and adaptive. [default: until the centre is good enough]"
         ),
     ] = None,
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            help="What is known beforehand, for mechanisms auto and adaptive: a saved release (JSON), or a public "
+            "CSV, Parquet or JSON file with the item columns and a column 'share'.",
+            show_default=False,
+        ),
+    ] = None,
     constants: Annotated[
         ConstantsChoice | None,
         typer.Option(help="Constants, for mechanism paper: as published, or with tight composition. [default: paper]"),
@@ -168,7 +177,17 @@ def release(
     from ..releases.registry import make_mechanism
     from .display import printable, show
 
-    options = {"rounds": rounds, "constants": None if constants is None else constants.value, "alpha": alpha}
+    columns, grouped = read_bins(
+        [read_column(one) for one in item], None if by is None else read_column(by), bins or []
+    )
+    options: dict[str, object] = {
+        "rounds": rounds,
+        "constants": None if constants is None else constants.value,
+        "alpha": alpha,
+    }
+    if prior is not None:
+        names = [name for one in ([] if grouped is None else [grouped]) + columns for name in names_of(one)]
+        options["prior"] = read_prior_file(prior, names)
     chosen = make_mechanism(mechanism, **options)
     if measure is MeasureChoice.COUNTS and not chosen.counts:
         raise InvalidArgument(
@@ -176,16 +195,13 @@ def release(
             "one of them out.",
             argument="--measure",
         )
-    columns, grouped = read_bins(
-        [read_column(one) for one in item], None if by is None else read_column(by), bins or []
-    )
     given, grouping = read_discovery(
         read_domain_option(columns, domain or [], domain_column), by, groups, discovery_share
     )
     with asking(
         source,
         Reading(table, query, delimiter, encoding, input_format),
-        inputs=[groups, *files_of(domain or [])],
+        inputs=[groups, None if prior is None else str(prior), *files_of(domain or [])],
         output=output,
         csv=csv,
         ledger=ledger,

@@ -9,6 +9,7 @@ from .estimate import CONFIDENCE, Estimate
 from .mechanism import MOST_RESERVED, PURE_LEAST, Costed, Discovering, Mechanism, Searching, check_whole
 from .partition_selection import FoundByHistogram, FoundByRounds, find_items
 from .pilot_queries import FOUND, pilot_reserves
+from .prior import Prior
 from .reach import ItemUsers, ReachEstimate
 from .request import Request, Weight
 from .shrink import expected, posteriors
@@ -33,6 +34,7 @@ __all__ = [
     "ItemUsers",
     "Laplace",
     "Mechanism",
+    "Prior",
     "ReachEstimate",
     "Request",
     "SampleOne",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from .pilot_queries import (
     looked_for,
     pilot_reserves,
 )
+from .prior import Prior
 from .request import Request
 from .rounds import Facts, run_rounds
 from .row_bound import Disagreement, Spread, best_bound, bias_of, cost_if_known, share_above
@@ -79,14 +80,19 @@ class Adaptive(Discovering):
     """Adaptive rounds, without choosing.
 
     rounds: how many; by default as many as it takes until the centre is good enough, at most 6.
+    prior: what is known beforehand: a mapping of items to shares, or an earlier release. It has to be public, or
+    released already. If it is wrong, the release is hardly less accurate than without it.
     """
 
     name = "adaptive"
     finish: ClassVar[Finish] = "gaussian"
     rounds: int | None = None
+    prior: Any = None
 
     def __post_init__(self) -> None:
         check_whole("rounds", self.rounds, MOST_ROUNDS)
+        if self.prior is not None:
+            object.__setattr__(self, "prior", Prior.of(self.prior))
 
     def instead(self, _: Guarantee) -> Sequence[Mechanism]:
         return [Laplace()]
@@ -101,7 +107,7 @@ class Adaptive(Discovering):
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
         spending, pilot = self._pilot(counts, budget, request)
-        return _rounds(counts, spending, pilot, self.rounds)
+        return _rounds(counts, spending, pilot, self.rounds, request.prior)
 
     def _pilot(self, counts: Counts, budget: Ready, request: Request) -> tuple[Looks, _Pilot]:
         items = looked_for(counts.items, request)
@@ -116,7 +122,7 @@ class Adaptive(Discovering):
 class Auto(Adaptive):
     """Whichever of Laplace noise and adaptive rounds is predicted to err less.
 
-    rounds: how many, if it chooses them.
+    rounds: how many, if it chooses them. prior: as for `Adaptive`; both ways use it, and the choice does not.
 
     Guarantee: the pilot queries are reserved by public values before the table is looked at; the choice and all that
     follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the reserve is spent, and a
@@ -150,8 +156,8 @@ class Auto(Adaptive):
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
         spending, pilot = self._pilot(counts, budget, request)
         if _prefer_rounds(counts, spending, pilot):
-            return _rounds(counts, spending, pilot, self.rounds)
-        return _plain(counts, spending.finish_purely(), pilot)
+            return _rounds(counts, spending, pilot, self.rounds, request.prior)
+        return _plain(counts, spending.finish_purely(), pilot, request.prior)
 
 
 def round_coordinates(items: int) -> int:
@@ -338,7 +344,7 @@ def _look_at_centre(counts: Counts, spending: Looks, pilot: _Pilot) -> tuple[flo
     return square, error
 
 
-def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
+def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot, prior: Floats | None) -> Estimate:
     """Laplace noise on capped counts with all that is left, after as long a look at rows as pays for itself."""
     k = counts.items
     disagreement = Disagreement.prior()
@@ -374,7 +380,14 @@ def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot) -> Estimate:
         parameters["max_rows_per_user"] = row_cap
     scatter = _scatter(pilot, noisy / UNIT)
     made = from_noisy_sums(
-        noisy, event, parameters, bias=(bias, most), total=total, sampling_variance=scatter, row_bound=row_cap
+        noisy,
+        event,
+        parameters,
+        bias=(bias, most),
+        total=total,
+        sampling_variance=scatter,
+        row_bound=row_cap,
+        public=prior,
     )
     return replace(made, users=pilot.all_users)
 
@@ -414,13 +427,13 @@ def _scatter(pilot: _Pilot, sums: Floats) -> float:
     return own * float((users * sizes**2).sum() / max(float((users * sizes).sum()) ** 2, 1e-300))
 
 
-def _rounds(counts: Counts, spending: Looks, pilot: _Pilot, rounds: int | None) -> Estimate:
+def _rounds(counts: Counts, spending: Looks, pilot: _Pilot, rounds: int | None, prior: Floats | None) -> Estimate:
     rows = read(pilot.rows.bins) if pilot.rows is not None and pilot.row_cap > 1 else None
     rows = None if rows is None else rows.capped(pilot.row_cap)
     facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.concentration.square)
     allowance = _allowance(spending, counts.items)
     phase = spending.rounds() if allowance.shape == "gaussian" else spending.finish_purely()
-    return replace(run_rounds(counts, Budget.of(allowance, phase), facts, rounds), users=pilot.all_users)
+    return replace(run_rounds(counts, Budget.of(allowance, phase), facts, rounds, prior), users=pilot.all_users)
 
 
 def _allowance(spending: Looks, items: int) -> Allowance:

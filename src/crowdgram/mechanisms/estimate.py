@@ -171,6 +171,7 @@ def from_noisy_sums(
     sampling_variance: float | None = None,
     row_bound: int | None = None,
     sampled: bool = False,
+    public: Floats | None = None,
 ) -> Estimate:
     """Normalise noisy sums, shrink, and project onto the simplex.
 
@@ -179,6 +180,7 @@ def from_noisy_sums(
     table is too small to be seen, the noise is not blown up. bias: in
     l1, its expectation and its root mean square. row_bound: that of the sums, if they are `CappedRows` or as many.
     sampled: the sums are of one row of each user, drawn by chance: their variance is at most that of a multinomial.
+    public: a public prior, for shrinkage.
     """
     shape: NoiseShape = "laplace" if isinstance(event, LaplaceEvent) else "gaussian"
     deviation = math.sqrt(2) * event.scale if isinstance(event, LaplaceEvent) else event.sigma
@@ -189,7 +191,7 @@ def from_noisy_sums(
     known = (1 - own) * (0.0 if total is None else total[1])
     divided = max(found, math.hypot(own * own_error, known))
     raw, noise = noisy / divided, np.full(len(noisy), deviation / divided)
-    shrunk = shrink(raw, noise, shape)
+    shrunk = shrink(raw, noise, shape, public)
     shares = project(shrunk.means)
     drawn = np.sqrt(shares * (1 - shares) / max(divided / UNIT, 1.0)) if sampled else np.zeros(1)
     made = combine(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from ..arrays import Floats
 from ..stages import Stage
 from ..tables import ROW_LIMIT
 
@@ -21,7 +22,8 @@ Report = Callable[[Stage], None]
 @dataclass(frozen=True)
 class Request:
     """Public choices, and noisy values bought before. `report` is called with each stage. `found`: items were
-    discovered. `seen_rows`: users by rows with noise, if they were bought before items were known.
+    discovered. `seen_rows`: users by rows with noise, if they were bought before items were known. `prior`: a public
+    distribution over the items, of positive shares.
     """
 
     weight: Weight
@@ -29,6 +31,7 @@ class Request:
     report: Report
     found: bool = False
     seen_rows: RowHistogram | None = None
+    prior: Floats | None = None
 
     @property
     def buys_rows(self) -> bool:

@@ -126,8 +126,12 @@ class _Answer:
         return np.sqrt(self.noise + self.bias**2)
 
 
-def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None) -> Estimate:
-    """Run the rounds and combine them. `rounds`: how many, where the caller says.
+def run_rounds(
+    counts: Counts, budget: Budget, facts: Facts, rounds: int | None, prior: Floats | None = None
+) -> Estimate:
+    """Run the rounds and combine them. `rounds`: how many, where the caller says. `prior`: a public distribution. It is
+    not the first centre: a wrong one would spoil the first round, and shrinkage, which learns what it is worth, makes
+    the second centre as good.
 
     Guarantee: every sum goes through `budget.noisy`, with the bound that `tables` states for it; nothing else is read
     from `counts`.
@@ -135,7 +139,7 @@ def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None)
     k = counts.items
     centre, deviations = np.full(k, 1 / k), np.ones(k)
     drift, past = Drift(), []
-    answer = _Answer(centre, centre**2, np.zeros(k), np.zeros(k))
+    answer = _Answer(centre if prior is None else prior, centre**2, np.zeros(k), np.zeros(k))
     shrunk = Shrunk(centre, centre, np.full(k, 1.0))
     view: _View | None = None
     most, histogram_share = rounds or TUNING.most_rounds, _histogram_share(budget, facts)
@@ -150,7 +154,7 @@ def run_rounds(counts: Counts, budget: Budget, facts: Facts, rounds: int | None)
         past.append(_measure(view, budget, facts, drift, share, number))
         view.measured.drop()
         answer = _combined(past, drift, view.groups, view.centre)
-        shrunk = shrink(answer.values, answer.deviations, budget.shape)
+        shrunk = shrink(answer.values, answer.deviations, budget.shape, prior)
         centre, deviations = project(shrunk.means), answer.deviations
         if budget.left < histogram_share + 0.001:
             break

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats
 from ..privacy import Looks, PureFinish, Search
 from ..privacy.threshold import lone_laplace_threshold
 from ..tables import UNIT, CappedRows, Counts, RootOfItems, Rows, UserTotals, held_items
@@ -199,7 +200,11 @@ def find_by_histogram(
 
 
 def estimate_from_histogram(
-    measured: HistogramItems, items: Sequence[Any], counts: Counts, spending: PureFinish
+    measured: HistogramItems,
+    items: Sequence[Any],
+    counts: Counts,
+    spending: PureFinish,
+    prior: Floats | None = None,
 ) -> Estimate:
     """The distribution over `items`, which were found, and what follows them in the domain, which is measured now.
 
@@ -207,7 +212,7 @@ def estimate_from_histogram(
     user. Everything else is made of noisy values.
 
     An item that passed by less than its noise may owe that to the noise, and nothing says how much of it is real: its
-    interval begins at 0.
+    interval begins at 0. prior: a public one, for shrinkage.
     """
     counted = counts.sum(CappedRows(_row_cap(measured.weights)))
     rest = counted.values[len(items) :]
@@ -217,7 +222,7 @@ def estimate_from_histogram(
     scales = np.concatenate([np.full(len(items), measured.scale), np.full(len(rest), event.scale)])
     total = max(float(sums.sum()), float(np.sqrt(2 * (scales**2).sum())))
     raw, deviations = sums / total, math.sqrt(2) * scales / total
-    shrunk = shrink(raw, deviations, "laplace")
+    shrunk = shrink(raw, deviations, "laplace", prior)
     shares, weights = project(shrunk.means), measured.weights or RowWeights()
     drawn = np.sqrt(measured.look.drawing * shares / max(total / UNIT, 1.0))
     made = combine(

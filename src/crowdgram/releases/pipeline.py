@@ -9,6 +9,7 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack, overload
 
+from ..arrays import Floats
 from ..errors import InvalidArgument
 from ..mechanisms import (
     CONFIDENCE,
@@ -51,6 +52,7 @@ from .budgets import (
 )
 from .exception_hygiene import sanitize_errors
 from .items import check_tells, found_domain, named_items, public_domain, read_lists, sought_rows, with_bins
+from .priors import read_prior
 from .query import Column, Columns, Query
 from .registry import as_mechanism
 
@@ -137,7 +139,7 @@ def release(
     weight: "rows", the share of all rows; "users", the average user's distribution.
     mechanism: "auto" chooses by predicted error; "adaptive", "laplace", "gaussian" and "sample-one" are as they say;
         "paper" is the published algorithm, for users who are alike. Or one with options: `Auto(rounds=3)`,
-        `Adaptive(rounds=3)`, `Paper(constants="tight", alpha=0.1)`. If noise is most of the result there is an
+        `Auto(prior=last_month)`, `Paper(constants="tight", alpha=0.1)`. If noise is most of the result there is an
         `AccuracyWarning` (`Release.too_little`), and with "paper" if its bound on the error does not apply; both depend
         on public and noisy values only.
     max_rows_per_user: how many rows of one user count fully; users with more are scaled down, not dropped. By default
@@ -209,6 +211,7 @@ def run(
     )
     with rows.engine as engine:
         lists = read_lists(rows, query.domain, query.groups, grouped=query.grouped)
+        prior = read_prior(mechanism, rows)
         versions = _versions(engine.name, engine.package)
         spending = Spending(guarantee, sampler=sampler)
         opening = spending.open()
@@ -216,6 +219,9 @@ def run(
         items = public_domain(rows, lists, other=query.other is not None) if search is None else None
         if items is not None and isinstance(mechanism, Mechanism):
             check_tells(items, mechanism)
+            if prior is not None:
+                prior.check_covers(items)
+                request = replace(request, prior=prior.over(items))
         number = 0
         if budget is not None:
             report(Stage.CHARGING)
@@ -232,17 +238,19 @@ def run(
             report(Stage.FINDING)
             found = find_items(sought, opening, plan, follows, request, whole=sought is rows)
             items = found_domain(rows, lists, found.items)
+            public = None if prior is None else prior.over(items)
             report(Stage.COUNTING_FOUND)
             if isinstance(found, FoundByHistogram):
-                estimate = _estimate_found(rows, items, found)
+                estimate = _estimate_found(rows, items, found, public)
             else:
-                request = replace(request, found=True, seen_rows=found.seen_rows)
+                request = replace(request, found=True, seen_rows=found.seen_rows, prior=public)
                 estimate = _estimate(rows, items, follows, found.spending, request)
                 estimate = replace(estimate, parameters={"discovery_share": plan.share, **estimate.parameters})
         report(Stage.CHECKING)
         guarantee = spending.settled()
         named = named_items(items, query.other or "other")
-        parameters = {"items": len(items), **query.bound, **period_parameters(budget), **estimate.parameters}
+        known = {} if prior is None else {"prior": "given"}
+        parameters = {"items": len(items), **query.bound, **period_parameters(budget), **known, **estimate.parameters}
         about = _About(named, rows.names, guarantee, spending, parameters, versions)
         made: Release | GroupedRelease | Reach
         if isinstance(estimate, ReachEstimate):
@@ -271,11 +279,11 @@ def _estimate(
     return mechanism.run(count_rows(rows, items), budget, request)
 
 
-def _estimate_found(rows: Rows, items: Domain, found: FoundByHistogram) -> Estimate:
+def _estimate_found(rows: Rows, items: Domain, found: FoundByHistogram, prior: Floats | None) -> Estimate:
     """The estimate of items that one histogram has measured already."""
     from ..tables import count_rows
 
-    return estimate_from_histogram(found.measured, items.items, count_rows(rows, items), found.spending)
+    return estimate_from_histogram(found.measured, items.items, count_rows(rows, items), found.spending, prior)
 
 
 @dataclass(frozen=True)

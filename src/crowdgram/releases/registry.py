@@ -36,10 +36,15 @@ def make_mechanism(name: str, **options: object) -> Mechanism:
         if option not in _options(type(mechanism)):
             others = " or ".join(repr(other) for other, kind in MECHANISMS.items() if option in _options(kind))
             raise InvalidArgument(
-                f"{option}={value!r}: has no meaning for mechanism={name!r}. Leave it out, or use {others}.",
+                f"{option}={_short(value)}: has no meaning for mechanism={name!r}. Leave it out, or use {others}.",
                 argument=option,
             )
     return type(mechanism)(**given)
+
+
+def _short(value: object) -> str:
+    """A value as an error quotes it; of a whole distribution, its type."""
+    return repr(value) if isinstance(value, bool | int | float | str) else f"<{type(value).__name__}>"
 
 
 def _options(kind: type[Mechanism]) -> set[str]:

@@ -9,7 +9,7 @@ from .delimited import Csv
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
 from .kinds import Value
 from .rows import Rows, open_rows
-from .sources import Placed
+from .sources import Placed, read_columns
 from .statistics import (
     BOOKS,
     FAR,
@@ -100,6 +100,7 @@ __all__ = [
     "largest_part",
     "listed_rows",
     "open_rows",
+    "read_columns",
     "read_domain",
     "read_joint_domain",
     "tally_rows",
