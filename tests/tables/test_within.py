@@ -75,7 +75,11 @@ def test_a_text_file(tmp_path):
     assert kept(str(tmp_path / "t.csv")) == [str(100 + k) for k in expected(DAYS)]
 
 
-@pytest.mark.parametrize("where", ["i % 2 = 0", lambda t: t.i % 2 == 0, None, "i > 5 or null"], ids=str)
+@pytest.mark.parametrize(
+    "where",
+    ["i % 2 = 0", lambda t: t.i % 2 == 0, None, "i > 5 or null"],
+    ids=["text", "function", "none", "with null"],
+)
 def test_beside_a_filter(where):
     found = expected(DAYS)
     if where is not None:
