@@ -7,6 +7,7 @@ import json
 import random
 import sqlite3
 import zlib
+from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 
@@ -205,6 +206,22 @@ class TestKeeping:
             of(path, "2026-11", period_column=column)
         with pytest.raises(InvalidArgument, match=r"period_column='day': .*Give the period too"):
             Ledger.open(path, period_column="day")
+
+    def test_one_column_tells_all_periods(self, ledger, path):
+        """By two columns a row could be of two periods."""
+        charge(of(path, "2026-10", period_column="ordered"))
+        charge(of(path, "2026-11"))  # the operator answers for its rows
+        with pytest.raises(InvalidArgument, match=r"period_column='delivered': .* by 'ordered'"):
+            charge(of(path, "2026-11", period_column="delivered"))
+        charge(of(path, "2026-11", period_column="ordered"))
+        assert len(ledger.history()) == 3
+
+    def test_a_subclass_of_text_is_the_text_that_it_holds(self, ledger, path):
+        month = StrEnum("Month", {"NOVEMBER": "2026-11"}).NOVEMBER
+        odd = type("Odd", (str,), {"__str__": lambda _: "2026-12"})("2026-11")
+        for name in (month, odd):
+            assert type(Period.parse("month", name).name) is str
+            assert Period.parse("month", name).name == "2026-11"
 
 
 class TestOverall:

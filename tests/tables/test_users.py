@@ -122,7 +122,7 @@ EXPRESSIONS = ["lower(trim(who))", "left(upper(who), 1)", "length(who) % 2", "wh
 
 @pytest.mark.slow
 @given(crowd=rows, expression=st.sampled_from(EXPRESSIONS), data=st.data())
-@examples(40, 1000)
+@examples(12, 1000)
 def test_neighbours_differ_in_one_users_cells(crowd, expression, data):
     """Take away all rows with one value of the expression: the cells of all other values stay."""
 

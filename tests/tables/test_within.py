@@ -15,7 +15,22 @@ from crowdgram.tables import Within, count_rows, open_rows, read_domain
 NOVEMBER = Within("day", date(2026, 11, 1), date(2026, 12, 1))
 DAYS = [date(2026, 10, 25) + timedelta(days=k) for k in range(45)]
 ENDS = ["2026-10-31 23:59:59.999999", "2026-11-01 00:00:00", "2026-11-30 23:59:59.999999", "2026-12-01 00:00:00"]
-ODD = [None, "", "never", "2026-11", "2026-11-31", "-5-11-01", "99999-11-01", "1e9", "2026-11-03; drop", "infinity"]
+ODD = [
+    None,
+    "",
+    "never",
+    "12:30:00",
+    "T12:30",
+    "2026-11-03T10:00:00+09:00",
+    "2026-11-03 10:00Z",
+    "2026-11",
+    "2026-11-31",
+    "-5-11-01",
+    "99999-11-01",
+    "1e9",
+    "2026-11-03; drop",
+    "infinity",
+]
 
 
 def kept(table, **more):
@@ -60,6 +75,18 @@ def test_the_ends_are_half_open():
 def test_a_zone_is_taken_in_utc():
     berlin = pa.array(moments([date(2026, 10, 31), date(2026, 11, 30)]), pa.timestamp("us", "UTC"))
     assert kept(table(berlin.cast(pa.timestamp("us", "Europe/Berlin")), None)) == [1]  # 1 November there
+
+
+def test_the_zone_of_a_session_moves_no_row():
+    connection = ibis.duckdb.connect()
+    connection.raw_sql("CREATE TABLE v AS SELECT 'u' AS u, 1 AS i, TIMESTAMPTZ '2026-10-31 20:00+00' AS day")
+    connection.raw_sql("SET TimeZone = 'Asia/Tokyo'")
+    connection.raw_sql("SET Calendar = 'buddhist'")
+    assert kept(connection.table("v")) == []
+    october = Within("day", date(2026, 10, 1), date(2026, 11, 1))
+    assert kept(connection.table("v"), within=october) == [1]
+    settings = connection.con.execute("SELECT current_setting('TimeZone'), current_setting('Calendar')").fetchone()
+    assert settings == ("Asia/Tokyo", "buddhist")
 
 
 def test_what_is_no_moment_is_of_no_period():

@@ -223,6 +223,7 @@ class Ledger:
         self._check_room(room)
         with self._writing() as connection:
             entries = read_entries(connection, self.path, self._terms)
+            self._check_column(entries)
             refusal = self._refusal(entries, plan)
             if refusal is not None:
                 raise BudgetExceeded(
@@ -318,6 +319,17 @@ class Ledger:
         if overall.filter.fits(fixed, total(entry.cost for entry in entries), plan):
             return None
         return f"{_named(overall.guarantee)} for all periods together"
+
+    def _check_column(self, entries: Sequence[Entry]) -> None:
+        """Refuse another column than that of earlier charges: by two columns a row could be of two periods."""
+        for entry in entries if self.period_column is not None else ():
+            if entry.period_column not in (None, self.period_column):
+                raise InvalidArgument(
+                    f"period_column={self.period_column!r:.80}: the ledger {str(self.path)!r} tells periods by "
+                    f"{entry.period_column!r:.80}, and by two columns a row could be of two periods. Use that one, or "
+                    "another ledger.",
+                    argument="period_column",
+                )
 
     def _overall_composition(self, entries: Sequence[Entry], plan: Plan) -> str | None:
         if self._terms.overall is None:

@@ -41,11 +41,11 @@ class Period:
         form, example = _FORMS[every]
         found = re.fullmatch(form, name) if isinstance(name, str) else None
         ends = None if found is None else _ends(every, [int(part) for part in found.groups()])
-        if ends is None:
+        if found is None or ends is None:
             raise InvalidArgument(
                 f"period={name!r:.80}: needs to be the name of a {every}, such as {example!r}.", argument="period"
             )
-        return cls(*ends, str(name))
+        return cls(*ends, found[0])  # a plain text: a subclass may say otherwise what it is
 
 
 def parse_every(value: object) -> Every:

@@ -99,7 +99,7 @@ def moment(column: Any) -> Any:
         return column
     if dtype.scale != 9:
         column = _in_years(column)  # before the cast, which fails beyond the range of microseconds
-    # Engines are set to UTC when Ibis connects to them; if the caller has set another zone, a cast moves the moment.
+    # In UTC, which engines are set to until the end of a release.
     return _in_years(column.cast(_MICROSECONDS))
 
 

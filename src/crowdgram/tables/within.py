@@ -7,6 +7,8 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import ibis
+
 from ..errors import InvalidTable
 from . import row_functions as row
 from .engines import Engine
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["PERIOD_COLUMN", "Within"]
 
 PERIOD_COLUMN = Role("period_column")
+_WRITTEN = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?\s*$"
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,13 @@ class Within:
     def verdict(self, engine: Engine, table: ir.Table) -> Any:
         """Whether each row is of the period: true, false or null.
 
-        Timestamps with a zone are taken in UTC. Text is read as a timestamp, and is null if it is none.
+        Timestamps with a zone are taken in UTC, which engines are set to. Text is a moment if it is written as one
+        without a zone: what engines make of other text depends on them, and of a bare time on the clock.
         Guarantee: it depends on the row alone and fails on none (docs/proofs/filters.md).
         """
         moment = row.read(engine, table[self.column])
         if row.type_of(moment) == "string":
-            moment = row.cast(moment, "timestamp")
+            moment = row.cast(ibis.ifelse(moment.re_search(_WRITTEN), moment.strip(), ibis.null("string")), "timestamp")
         if row.type_of(moment) not in row.MOMENTS:
             raise InvalidTable(
                 f"period_column={self.column!r}: has type {table[self.column].type()}, and needs dates or timestamps, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import ibis
@@ -19,8 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["DuckEngine"]
 
 
+_SETTINGS = {"TimeZone": "UTC", "Calendar": "gregorian"}
+
+
+def _set(connection: Any, name: str, value: str) -> None:
+    quoted = value.replace("'", "''")
+    connection.execute(f"SET {name} = '{quoted}'")
+
+
 class DuckEngine(Engine):
-    """DuckDB, embedded by default."""
+    """DuckDB, embedded by default. A connection of the user's has _SETTINGS until the end, so that the day of a moment
+    with a time zone does not depend on the session.
+    """
 
     package = "duckdb"
     TYPES: ClassVar[Mapping[str, Sequence[str]]] = {
@@ -34,7 +45,12 @@ class DuckEngine(Engine):
     ROW_WISE = frozenset({"PROJECTION", "FILTER", "DUMMY_SCAN"})
 
     def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
-        super().__init__(backend, on_close)
+        names = ", ".join(f"current_setting('{name}')" for name in _SETTINGS)
+        before = dict(zip(_SETTINGS, backend.con.execute(f"SELECT {names}").fetchall()[0], strict=True))
+        other = {name: value for name, value in before.items() if value != _SETTINGS[name]}
+        super().__init__(backend, [*(partial(_set, backend.con, *one) for one in other.items()), *on_close])
+        for name in other:
+            _set(backend.con, name, _SETTINGS[name])
         self._exact: Any = None
 
     @classmethod

@@ -18,6 +18,7 @@ __all__ = ["SparkEngine"]
 _SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.session.timeZone": "UTC",
     "spark.sql.variable.substitute": "false",
 }
 
@@ -26,8 +27,9 @@ class SparkEngine(Engine):
     """Spark through PySpark: kept tables are cached data frames behind temporary views.
 
     The session is the user's. Until the end it has _SETTINGS: ANSI mode, since without it a sum that leaves 64 bits
-    would wrap around silently, and no bound would hold; constants read in the way in which Ibis writes them; and no
-    settings put in place of `${name}`, which could hold a quote and end the constant.
+    would wrap around silently, and no bound would hold; constants read in the way in which Ibis writes them; UTC, so
+    that the day of a moment does not depend on the session; and no settings put in place of `${name}`, which could hold
+    a quote and end the constant.
     """
 
     package = "pyspark"
@@ -44,7 +46,7 @@ class SparkEngine(Engine):
     def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
         session = backend._session
         before = {name: session.conf.get(name) for name in _SETTINGS}
-        super().__init__(backend, [*on_close, *(partial(session.conf.set, *one) for one in before.items())])
+        super().__init__(backend, [*(partial(session.conf.set, *one) for one in before.items()), *on_close])
         for name, value in _SETTINGS.items():
             session.conf.set(name, value)
         self._session = session
