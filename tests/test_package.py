@@ -86,6 +86,7 @@ def test_all_is_complete_and_resolves():
         "reach",
         "recover",
         "release",
+        "report",
     }
     assert set(crowdgram.__all__) == public
     assert list(crowdgram.__all__) == sorted(crowdgram.__all__)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .export import load
     from .mechanisms import Adaptive, Auto, Discover
     from .paper import Paper
+    from .present.report import report
     from .privacy import Adjacency, Guarantee, Ledger
     from .releases import reach, recover, release
     from .results import (
@@ -68,6 +69,7 @@ __all__ = [
     "reach",
     "recover",
     "release",
+    "report",
 ]
 
 __version__ = "0.1.0"
@@ -101,6 +103,7 @@ _HOMES = {
     "reach": "releases",
     "recover": "releases",
     "release": "releases",
+    "report": "present.report",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
 
 import dp_accounting
@@ -132,7 +133,11 @@ def test_one_item_in_several_groups_or_beside_all_others_is_not_refused():
 def test_a_given_cap_buys_nothing(mechanism):
     made = of(mechanism=mechanism, max_rows_per_user=3)
     assert len(made.events) == 1
-    assert made.parameters == {"items": 5, "row_bound": "given", "max_rows_per_user": 3}
+    today = datetime.date.fromisoformat(made.parameters["released_on"])
+    assert abs(datetime.datetime.now(datetime.UTC).date() - today) <= datetime.timedelta(days=1)
+    assert made.parameters == {
+        "items": 5, "row_bound": "given", "max_rows_per_user": 3, "released_on": today.isoformat()
+    }  # fmt: skip
 
 
 def test_sensitivity_follows_the_adjacency():

@@ -108,7 +108,8 @@ def _show_reach(console: Console, reach: Reach, n: int) -> None:
         more = " more" if shown else ""
         console.print(f"{'and ' if shown else ''}{rest}{more} {_plural('item', rest)}", markup=False, highlight=False)
     console.print()
-    details = ", ".join(f"{name}={value}" for name, value in reach.parameters.items())
+    told = {name: value for name, value in reach.parameters.items() if name not in INNER_PARAMETERS}
+    details = ", ".join(f"{name}={value}" for name, value in told.items())
     _sentence(console, f"{QUESTION} ({details}).")
     for sentence in (*reach_sentences(reach), reach.guarantee.sentence()):
         _sentence(console, sentence)

@@ -1,4 +1,4 @@
-"""Commands on saved releases: `compare`, `export`, `report`, `series`. They read releases only, and cost no privacy."""
+"""Commands on saved releases: `compare`, `export`, `series`, and `report` of reports.py. They cost no privacy."""
 
 from __future__ import annotations
 
@@ -15,19 +15,13 @@ from rich.text import Text
 
 from ..errors import InvalidArgument, UnreadableSource
 from .command import ForceOption, QuietOption
+from .measures import MEASURE, MeasureChoice
+from .reports import report
 from .streams import is_standard, print_json
 
 __all__ = ["MEASURE", "SAVED_COMMANDS", "MeasureChoice"]
 
 _MOST_LINES = 20
-
-
-class MeasureChoice(StrEnum):
-    SHARES = "shares"
-    COUNTS = "counts"
-
-
-MEASURE = typer.Option(help="shares: of all; counts: of rows, or of users, with the total's error.")
 
 
 class KindChoice(StrEnum):
@@ -155,27 +149,6 @@ def export(
         print_json(to_text(loaded))
         return
     writers[suffix](loaded, output, overwrite=force)
-    if not quiet:
-        say(Console(), f"Wrote {printable(str(output))}.")
-
-
-def report(
-    path: Annotated[Path, typer.Argument(help="A saved release, by groups or not.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the page: .html.", show_default=False)],
-    title: Annotated[
-        str | None, typer.Option(help="Its heading. [default: the question, such as 'Share of all rows by page']")
-    ] = None,
-    measure: Annotated[MeasureChoice, MEASURE] = MeasureChoice.SHARES,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Write a saved release as a page to read in a browser: one file that loads nothing. Costs no privacy."""
-    from ..export.json_file import load
-    from .display import printable, say
-
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise InvalidArgument(f"--output {str(output)!r}: its name must end in .html.", argument="--output")
-    load(path).to_html(output, title=title, measure=measure.value, overwrite=force)
     if not quiet:
         say(Console(), f"Wrote {printable(str(output))}.")
 

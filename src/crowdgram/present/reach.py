@@ -10,7 +10,7 @@ from ..results.values import Other, is_unlisted, label, values_of
 from .markup import escape
 from .wording import whole_number
 
-__all__ = ["QUESTION", "reach_sentences", "reach_too_little", "reach_view", "warn_of_little_reach"]
+__all__ = ["QUESTION", "reach_chosen", "reach_sentences", "reach_too_little", "reach_view", "warn_of_little_reach"]
 
 QUESTION = "Users who have each item"
 _MOST_ROWS = 20
@@ -28,6 +28,19 @@ def reach_sentences(reach: Reach) -> list[str]:
         _items(reach),
     ]
     return [one for one in said if one is not None]
+
+
+def reach_chosen(reach: Reach) -> str:
+    """What was chosen, and why, in two sentences."""
+    bound, noise = reach.parameters.get("max_items_per_user"), reach.parameters.get("noise", "laplace")
+    kind = "Gaussian" if noise == "gaussian" else "Laplace"
+    fully = (
+        "" if bound is None else f", and a user counts fully for at most {bound:,} {'item' if bound == 1 else 'items'}"
+    )
+    what = f"The users of each item were counted once, with {kind} noise{fully}."
+    if any(event.purpose.startswith("users by items") for event in reach.events):
+        return f"{what} Both have the smallest predicted error, by a noisy histogram of how many items users have."
+    return f"{what} The noise is the one with the smaller predicted error, and no bound had to be looked for."
 
 
 def reach_too_little(reach: Reach) -> str | None:

@@ -1,78 +1,124 @@
 """A release as one page of HTML, for readers who did not make it. Costs no privacy: it sees the release only.
 
-The page is one file without scripts, and its own security policy forbids it to load anything. What is drawn is capped
-by the numbers below, which are public, so that the page of hundreds of groups or a million items stays small; it says
-what it leaves out.
+The page is one file, and its own security policy forbids it to load anything or to run any script but its own. Tables
+that are drawn are capped by the numbers below, which are public; the list holds all items, up to `MOST_ITEMS`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-import re
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any
 
 from ..errors import InvalidArgument
 from ..export import write_whole
-from ..inference.distances import by_distance
-from ..privacy import event_to_dict
+from ..export.documents import to_text
 from ..results.grouped import GroupedRelease
+from ..results.reach import Reach
 from ..results.release import Release
-from ..results.values import ItemEstimate, Measure, Quantity, Value, check_measure, is_other
-from .markup import STYLE, bar, cells, digits, escape, heads, items_table, line, name, scale, wide
-from .selection import common_items, largest_groups, top_listed
-from .wording import measured_as, number, sentences, too_little
+from ..results.values import ItemEstimate, Measure, check_measure
+from .comparison import comparison
+from .numbers import interval, percent, percent_of, short
+from .pages import render
+from .pages.contexts import items_table, reach_table, story
+from .pages.data import curve, listing
+from .reach import QUESTION
+from .selection import largest_groups, top_listed
+from .wording import measured_as, too_little
 
-__all__ = ["check_title", "html_page", "page", "write_html"]
+__all__ = ["check_title", "page", "page_of_several", "report", "terms", "write_html"]
 
-_ITEMS = 50
+_ITEMS = 25
 _ITEMS_OF_A_PART = 15
 _SHARES = 20
 _GROUPS = 100
-_COMPARED_GROUPS = 8
-_COMPARED_ITEMS = 20
-_DIFFERENCES = 5
-_EVENTS = 100
+_COMPARED = 8
+
+Result = Release | GroupedRelease | Reach
+
+
+def report(
+    results: Result | Mapping[str, Result],
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    measure: Measure = "shares",
+    overwrite: bool = False,
+) -> None:
+    """Write a page to read in a browser, of one result or of several side by side, whole or not at all.
+
+        crowdgram.report({"October": october, "November": november}, "both.html")
+
+    results: a release, a release by groups, a reach; or several by their labels. title: the heading. measure: "shares",
+    or "counts". It is one file that loads nothing. overwrite: also over a file that is there. Costs no privacy.
+    """
+    if isinstance(results, Mapping) and not isinstance(results, GroupedRelease):
+        write_whole(path, page_of_several(results, title, measure), overwrite=overwrite)
+        return
+    write_whole(path, page(results, title, measure), overwrite=overwrite)
 
 
 def write_html(
-    release: Release | GroupedRelease,
+    result: Result,
     path: str | os.PathLike[str],
     title: str | None = None,
     measure: Measure = "shares",
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write the page, whole or not at all."""
-    write_whole(path, page(release, title, measure), overwrite=overwrite)
+    """Write the page of one result, whole or not at all."""
+    report(result, path, title=title, measure=measure, overwrite=overwrite)
 
 
-def page(release: Release | GroupedRelease, title: str | None = None, measure: Measure = "shares") -> str:
-    """The page of a release, or of all groups of one. With counts, groups are still compared by shares."""
+def page(result: Result, title: str | None = None, measure: Measure = "shares", digest: str | None = None) -> str:
+    """The page of a release, of all groups of one, or of a reach. With counts, groups are still compared by shares.
+
+    digest: SHA-256 of the file that the result was read from; without it, of the file that `save` would write.
+    """
     check_measure(measure)
     check_title(title)
-    if isinstance(release, Release):
-        joint, said, body = release, measured_as(release, release.item_columns, measure), _release(release, measure)
-    else:
-        joint = release.joint
-        said, body = (
-            f"{measured_as(joint, joint.item_columns[1:], measure)} for each {release.by}",
-            _groups(release, measure),
-        )
-    return html_page(said if title is None else title, f"{body}{_method(joint)}")
+    _check(result)
+    blocks: dict[str, str] = {}
+    one = _context(result, "one", measure, "on this page", blocks, digest, title)
+    return render("page.html.j2", title=one["title"] if title is None else title, blocks=blocks, results=[one])
 
 
-def html_page(title: str, body: str) -> str:
-    """A whole page of this heading and body. Its own security policy forbids it to load anything."""
-    heading = escape(title, 200)
-    return (
-        '<!doctype html>\n<html lang="en" dir="ltr"><head><meta charset="utf-8">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="no-referrer"><meta name="generator" content="crowdgram">'
-        f"<title>{heading}</title><style>{STYLE}</style></head><body><main><h1>{heading}</h1>{body}"
-        "</main></body></html>\n"
+def page_of_several(
+    results: Mapping[str, Result],
+    title: str | None = None,
+    measure: Measure = "shares",
+    digests: Mapping[str, str] | None = None,
+) -> str:
+    """Several results on one page: those that can be compared side by side, then each by itself."""
+    check_measure(measure)
+    check_title(title)
+    if not results:
+        raise InvalidArgument("results: needs at least one result.", argument="results")
+    for label, result in results.items():
+        if not isinstance(label, str) or not label.strip():
+            raise InvalidArgument(
+                f"results: the label {label!r:.80} needs to be a text, such as 'November'.", argument="results"
+            )
+        _check(result)
+    blocks: dict[str, str] = {}
+    contexts = []
+    for place, (label, result) in enumerate(results.items(), 1):
+        digest = None if digests is None else digests[label]
+        one = _context(result, f"release-{place}", measure, "in this release", blocks, digest, None)
+        contexts.append({**one, "label": label, "terms": terms(result)})
+    plain = {label: one for label, one in results.items() if isinstance(one, Release)}
+    shown = dict(list(plain.items())[:_COMPARED])
+    compared = None
+    if len(shown) > 1 and len({(one.weight, one.item_columns) for one in shown.values()}) == 1:
+        compared = comparison(shown, len(plain), "Releases compared", "releases")
+    heading = " and ".join(dict.fromkeys(one["title"] for one in contexts))
+    return render(
+        "several.html.j2",
+        title=heading if title is None else title,
+        blocks=blocks,
+        results=contexts,
+        comparison=compared,
     )
 
 
@@ -84,203 +130,119 @@ def check_title(title: object) -> None:
         )
 
 
-def _release(release: Release, measure: Measure) -> str:
-    parts = [
-        _promise(release, "It holds for everything on this page together.", measure) + _warning(release),
-        f"<h2>Items</h2>{_omission(release, _ITEMS, 'most probable', 'items')}"
-        + items_table(release, _ITEMS, measure=measure),
-    ]
-    if len(release.item_columns) > 1:
-        parts.append("<h2>Each column by itself</h2><p>Sums of the items above, with errors of their own.</p>")
-        sums = [(column, release.marginal(column)) for column in release.item_columns]
-        own = [f"<section><h3>{name(column)}</h3>{_part(one, 'values', measure)}</section>" for column, one in sums]
-        parts.append(f'<div class="grid">{"".join(own)}</div>')
-    return "".join(parts)
+def terms(result: Result) -> tuple[str, ...]:
+    """What a result promises and of how many users it is, in a row of a table."""
+    made = result.joint if isinstance(result, GroupedRelease) else result
+    g = made.guarantee
+    mechanism = "reach" if isinstance(made, Reach) else made.mechanism
+    users, when = short(made.users) or "–", made.parameters.get("released_on", "–")
+    return f"{g.epsilon:g}", f"{g.delta:g}", g.adjacency.value, mechanism, users, str(when)
 
 
-def _groups(grouped: GroupedRelease, measure: Measure) -> str:
+def _check(result: object) -> None:
+    if not isinstance(result, Release | GroupedRelease | Reach):
+        raise InvalidArgument(
+            f"results: a {type(result).__name__} is no result. Give a Release, a GroupedRelease or a Reach.",
+            argument="results",
+        )
+
+
+def _context(
+    result: Result,
+    key: str,
+    measure: Measure,
+    where: str,
+    blocks: dict[str, str],
+    digest: str | None,
+    title: str | None,
+) -> dict[str, Any]:
+    """What the template of one result is given; its JSON is added to `blocks`."""
+    said = _title(result, measure)
+    found = listing(result, measure, title or said)
+    blocks[f"{key}-list"] = found.block
+    one: dict[str, Any] = {
+        "key": key,
+        "kind": "groups" if isinstance(result, GroupedRelease) else "items",
+        "title": said,
+        "story": story(result, measure, where),
+        "listing": found,
+        "what": "groups and items" if isinstance(result, GroupedRelease) else "items",
+        "digest": digest or hashlib.sha256(to_text(result).encode()).hexdigest(),
+        "citation": _citation(result, title or said),
+    }
+    if isinstance(result, GroupedRelease):
+        return {**one, **_groups(result, measure, key)}
+    drawn = curve(result)
+    one |= {"curve": drawn is not None, "held": [], "of": "Share of users" if isinstance(result, Reach) else "Share"}
+    if drawn is not None:
+        blocks[f"{key}-curve"] = drawn[0]
+        if isinstance(result, Release):
+            one["held"] = [(n, percent(share, 1)) for n, share in drawn[1]]
+    if isinstance(result, Reach):
+        return {**one, "first": "Items of most users", "table": reach_table(result, _ITEMS), "columns": []}
+    own = result.item_columns if len(result.item_columns) > 1 else ()
+    parts = [{"column": column, **_part(result.marginal(column), "values", measure)} for column in own]
+    return {**one, "first": "Most probable items", "table": items_table(result, _ITEMS, measure), "columns": parts}
+
+
+def _groups(grouped: GroupedRelease, measure: Measure, key: str) -> dict[str, Any]:
     shown = top_listed(grouped.shares, _GROUPS)
-    places = {one.item: f"group-{number}" for number, one in enumerate(shown, 1)}
-    parts = [
-        _promise(
-            grouped.joint, "It holds for everything on this page together, in however many groups a user is.", measure
-        )
-        + _warning(grouped),
-        f"<h2>Groups</h2>{_omission(grouped.shares, _SHARES, 'largest', 'groups')}"
-        + items_table(grouped.shares, _SHARES, "share of all", places, measure),
-    ]
-    compared = largest_groups(grouped, _COMPARED_GROUPS)
-    if len(compared) > 1:
-        parts.append(_comparison(grouped, {group: grouped[group] for group in compared}))
+    places = {one.item: f"{key}-group-{number}" for number, one in enumerate(shown, 1)}
+    compared: dict[Any, Release] = {group: grouped[group] for group in largest_groups(grouped, _COMPARED)}
     which = "" if len(shown) == len(grouped) else f" The {len(shown)} largest of {len(grouped):,} groups are here."
-    add = "The probabilities of a group add to 1." if measure == "shares" else "Counts are those of the group."
-    parts.append(f"<h2>Each group</h2><p>{add}{which}</p>")
-    parts += [_group(grouped, one, places[one.item], measure, is_open=len(shown) == 1) for one in shown]
-    return "".join(parts)
+    add = "The shares of a group add to 100%." if measure == "shares" else "Counts are those of the group."
+    return {
+        "shares": items_table(
+            grouped.shares,
+            _SHARES,
+            measure,
+            heading="share of all",
+            kind="groups",
+            order="largest",
+            links=places,
+        ),
+        "comparison": comparison(compared, len(grouped), "Groups compared", "groups") if len(compared) > 1 else None,
+        "about_groups": f"{add}{which}",
+        "groups": [
+            {
+                "group": one.item,
+                "share": _size(one),
+                "place": places[one.item],
+                **_part(grouped[one.item], "items", measure),  # type: ignore[index]
+            }
+            for one in shown
+        ],
+    }
 
 
-def _group(grouped: GroupedRelease, share: ItemEstimate, place: str, measure: Measure, *, is_open: bool) -> str:
-    decimals = digits([share.probability])
-    ends = f"{share.lower:.{decimals}f} to {share.upper:.{decimals}f}"
-    # The place to jump to is inside the fold: a browser then opens it.
-    return (
-        f"<details{' open' if is_open else ''}><summary>{name(share.item)}"
-        f"<small>{share.probability:.{decimals}f} of all ({ends})</small></summary>"
-        f'<div id="{place}">{_part(grouped[share.item], "items", measure)}</div></details>'  # type: ignore[index]
-    )
+def _size(share: ItemEstimate) -> str:
+    ends = share.probability, share.lower, share.upper
+    return f"{percent_of(*ends)} of all ({interval(*ends, 'shares')})"
 
 
-def _comparison(grouped: GroupedRelease, parts: Mapping[Value, Release]) -> str:
-    """Groups side by side, on one scale; then how far they are from each other."""
-    items = common_items(parts.values(), _COMPARED_ITEMS)
-    listed = [set(own.items) for own in parts.values()]
-    rows = [
-        [own.estimate(item) if item in has else None for own, has in zip(parts.values(), listed, strict=True)]
-        for item in items
-    ]
-    found = [one for row in rows for one in row if one is not None and not is_other(one.item)]
-    full, decimals = scale(found), digits(one.probability for one in found)
-
-    def cell(one: ItemEstimate | None) -> str:
-        if one is None:
-            return '<td class="missing" title="not listed in this group">–</td>'
-        ends = f"{one.lower:.{decimals}f} to {one.upper:.{decimals}f}"
-        drawn = "" if is_other(one.item) else bar(one, full)
-        return f'<td title="{ends}">{drawn}<small>{one.probability:.{decimals}f}</small></td>'
-
-    body = "".join(
-        f'<tr><th class="name">{line(item, 60)}</th>{"".join(map(cell, row))}</tr>'
-        for item, row in zip(items, rows, strict=True)
-    )
-    drawn = sum(not is_other(item) for item in items)
-    whole, every = len(grouped), sum(not is_other(item) for item in set().union(*listed))
-    which = "All groups" if len(parts) == whole else f"The {len(parts)} largest of {whole:,} groups"
-    most = f"the {drawn} of {every:,} items with the largest mean over them"
-    what = "all items" if drawn == every else most
-    missing = "" if all(None not in row for row in rows) else " – stands for an item that is not listed in that group."
-    return (
-        f"<h2>Groups compared</h2><p>{which}, and {what}. All bars have one scale; the lines are "
-        f"{grouped.joint.confidence:.0%} intervals.{missing}</p>"
-        + wide(
-            f'<table class="compared"><thead><tr><th class="name"></th>{_group_heads(parts)}</tr></thead>'
-            f"<tbody>{body}</tbody></table>"
-        )
-        + _distances(parts)
-    )
+def _part(release: Release, kind: str, measure: Measure) -> dict[str, Any]:
+    little = too_little(release)
+    return {
+        "little": None if little is None else little[0].upper() + little[1:],
+        "table": items_table(release, _ITEMS_OF_A_PART, measure, kind=kind),
+    }
 
 
-def _distances(parts: Mapping[Value, Release]) -> str:
-    try:
-        found = {pair: parts[pair[0]].distance(parts[pair[1]]) for pair in combinations(parts, 2)}
-    except InvalidArgument:  # the groups have different items, and no "other" to hold the rest
-        return ""
-
-    def cell(q: Quantity) -> str:
-        sure = ' class="sure"' if q.lower > 0 else ""
-        ends = f"<small>{q.lower:.3f} to {q.upper:.3f}</small>"
-        far = min(q.value / 2, 1.0) if q.is_known else 0.0
-        return f'<td{sure} style="--far:{far:.3f}">{number(q, 3)}{ends}</td>'
-
-    groups = list(parts)
-    body = "".join(
-        f"<tr><th>{name(group, 24)}</th>{''.join(cell(found[other, group]) for other in groups[:place])}</tr>"
-        for place, group in enumerate(groups)
-        if place
-    )
-    one, two = min(found, key=lambda pair: by_distance(found[pair]))
-    first = parts[one]
-    differences = "".join(
-        f"<tr>{cells(each.item)}<td>{each.first:.4f}</td><td>{each.second:.4f}</td><td>{each.difference:+.4f}</td>"
-        f'<td class="interval">{each.lower:+.4f} to {each.upper:+.4f}</td></tr>'
-        for each in first.differences(parts[two], _DIFFERENCES)
-    )
-    return (
-        "<h3>How far groups are from each other</h3><p>The l1 distance: the sum over all items of the difference, from "
-        f"0 to 2, corrected for noise, with its {first.confidence:.0%} interval. Bold: the interval is above 0; "
-        "unknown: it could be anything.</p>"
-        + wide(
-            f'<table class="distances"><thead><tr><th></th>{_group_heads(groups[:-1])}</tr></thead>'
-            f"<tbody>{body}</tbody></table>"
-        )
-        + f"<p>The items in which {name(one)} and {name(two)}, the pair that is farthest apart, differ most:</p>"
-        + wide(
-            f"<table><thead><tr>{heads(first)}{_group_heads((one, two))}<th>difference</th>"
-            f"<th>{first.confidence:.0%} interval</th></tr></thead><tbody>{differences}</tbody></table>"
-        )
-    )
+def _title(result: Result, measure: Measure) -> str:
+    if isinstance(result, Reach):
+        return f"{QUESTION.replace('each item', 'each')} {' and '.join(result.item_columns)}"
+    if isinstance(result, GroupedRelease):
+        return f"{measured_as(result.joint, result.joint.item_columns[1:], measure)} for each {result.by}"
+    return measured_as(result, result.item_columns, measure)
 
 
-def _group_heads(groups: Any) -> str:
-    return "".join(f"<th>{name(group, 24)}</th>" for group in groups)
-
-
-def _part(release: Release, kind: str, measure: Measure) -> str:
-    return (
-        _warning(release)
-        + _omission(release, _ITEMS_OF_A_PART, "most probable", kind)
-        + items_table(release, _ITEMS_OF_A_PART, measure=measure)
-    )
-
-
-def _warning(release: Release | GroupedRelease) -> str:
-    """The warning that the release is mostly noise, if it is."""
-    said = too_little(release)
-    return "" if said is None else f'<p class="little">{escape(said[0].upper() + said[1:])}</p>'
-
-
-def _omission(release: Release, most: int, order: str, kind: str) -> str:
-    """How many of the listed items a table shows, and what they hold."""
-    listed = len(release) - (release.other is not None)
-    if listed <= most:
-        return ""
-    held = sum(one.probability for one in top_listed(release, most))
-    return f'<p class="quiet">The {most} {order} of {listed:,} {kind}; they hold {held:.3f} of all.</p>'
-
-
-def _promise(release: Release, scope: str, measure: Measure) -> str:
-    """The guarantee, once for the whole page, what its figures mean, and where the items come from."""
-    g = release.guarantee
-    delta = f", delta = {g.delta:g}" if g.delta else ""
-    noisy = "Probabilities are noisy."
-    if measure == "counts":
-        noisy = f"{escape(release.counts().about, 400)} They are noisy."
-    sentence = re.sub(r"(?<![\w.])\d[\d.]*e-\d+", r'<span class="number">\g<0></span>', escape(g.sentence()))
-    return (
-        f'<div class="promise"><p>{sentence} {scope}</p>'
-        f"<p><small>epsilon = {g.epsilon:g}{delta}, {g.adjacency.value}</small></p></div>"
-        f"<p>{noisy} A line is an interval; one without an end at the right goes on.</p>"
-        + "".join(f"<p>{escape(one)}</p>" for one in sentences(release))
-    )
-
-
-def _method(release: Release) -> str:
-    """How it was made: mechanism, parameters, versions, and every draw of noise."""
-    facts = {"mechanism": release.mechanism, "weight": release.weight, **release.parameters}
-    versions = ", ".join(f"{one} {version}" for one, version in release.versions.items())
-    rows = {**facts, **({"software": versions} if versions else {})}
-    body = "".join(
-        f'<tr><td class="name">{name(key)}</td><td class="name">{escape(value, 400)}</td></tr>'
-        for key, value in rows.items()
-    )
-    events = []
-    for event in release.events[:_EVENTS]:
-        fields = event_to_dict(event)
-        kind, purpose = fields.pop("kind"), fields.pop("purpose")
-        said = ", ".join(
-            f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in fields.items()
-        )
-        events.append(
-            f'<tr><td class="name">{name(purpose)}</td><td class="name">{escape(kind)}</td>'
-            f'<td class="name">{escape(said)}</td></tr>'
-        )
-    more = f"<p>and {len(release.events) - _EVENTS} more</p>" if len(release.events) > _EVENTS else ""
-    return (
-        "<h2>How it was made</h2>"
-        + wide(f"<table><tbody>{body}</tbody></table>")
-        + "<details><summary>Every draw of noise that the table paid for</summary><div>"
-        + wide(
-            '<table><thead><tr><th class="name">for</th><th class="name">event</th><th class="name">noise</th></tr>'
-            f"</thead><tbody>{''.join(events)}</tbody></table>"
-        )
-        + f"{more}</div></details>"
-    )
+def _citation(result: Result, title: str) -> str:
+    """How to cite a result: what it is, since when, under which promise, and made by what."""
+    made = result.joint if isinstance(result, GroupedRelease) else result
+    g, when = made.guarantee, made.parameters.get("released_on")
+    day = "" if when is None else f" Released on {when}"
+    promise = f"{g.epsilon:g}" if not g.delta else f"({g.epsilon:g}, {g.delta:g})"
+    version = made.versions.get("crowdgram")
+    by = "Crowdgram" if version is None else f"Crowdgram {version}"
+    start = f"{day} under" if day else " Released under"
+    return f"{title}.{start} {promise}-differential privacy of one {g.unit} ({g.adjacency.value}), by {by}."

@@ -5,10 +5,12 @@ Everything here comes from the release, so from public and noisy values only.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 
 from ..errors import AccuracyWarning
+from ..privacy import Adjacency, Guarantee
 from ..results.covariance import total_of
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
@@ -17,10 +19,13 @@ from ..results.values import Measure, Other, Quantity, is_unlisted, values_of
 __all__ = [
     "INNER_PARAMETERS",
     "about_items",
+    "chosen",
     "coverage",
+    "guess",
     "measured_as",
     "number",
     "predicted",
+    "predicted_in_words",
     "question",
     "rows_above",
     "sentences",
@@ -31,8 +36,8 @@ __all__ = [
     "whole_number",
 ]
 
-INNER_PARAMETERS = ("rows_above_bound", "rows_above_bound_low", "rows_above_bound_high")
-"""Parameters that `rows_above` puts into words."""
+INNER_PARAMETERS = ("rows_above_bound", "rows_above_bound_low", "rows_above_bound_high", "released_on")
+"""Parameters that `rows_above` puts into words, and the date."""
 _NAMED = 5
 
 
@@ -74,6 +79,79 @@ def predicted(release: Release) -> str:
     """The predicted error of the whole release."""
     number = len(release)
     return f"Predicted l1 error of {_all(number)}: {release.predicted_l1_error:.2g}, of at most 2."
+
+
+def predicted_in_words(release: Release) -> str:
+    """What the predicted error means: half of the l1 error is the share that would have to move."""
+    return (
+        f"About {_two_digits(release.predicted_l1_error / 2)} of the whole is predicted to be counted for a wrong "
+        "item: "
+        "half of the l1 error, the sum of the differences of all shares."
+    )
+
+
+def guess(guarantee: Guarantee) -> str:
+    """The guarantee as the chance of a guess.
+
+    Formula: (e^epsilon + delta) / (e^epsilon + 1), the largest chance of telling two neighbouring tables apart by one
+    outcome if both are equally likely (Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy").
+    """
+    odds = math.exp(-guarantee.epsilon)
+    right = min((1.0 + guarantee.delta * odds) / (1.0 + odds), 1.0)
+    places = 1 if right < 0.999 else 3
+    share = min(math.ceil(right * 10 ** (places + 2)) / 10**places, 100.0)  # rounded up: it is a bound
+    said = "100" if share == 100.0 else f"{share:.{places}f}"
+    what = f"any one {guarantee.unit} is in the table"
+    if guarantee.adjacency is Adjacency.REPLACE:
+        what = f"any one {guarantee.unit} has these rows or those"
+    return (
+        f"Somebody to whom it is as likely as not that {what}, and who then sees all of these figures, guesses right "
+        "at "
+        f"most {said}% of the time. Without them it would be 50%."
+    )
+
+
+def chosen(release: Release) -> str:
+    """What was chosen, and why, in two sentences."""
+    bound = release.parameters.get("max_rows_per_user")
+    by_rows = "" if bound is None else f" of at most {bound:,} {'row' if bound == 1 else 'rows'} of each user"
+    given = release.parameters.get("row_bound") == "given"
+    branch = release.parameters.get("branch")
+    if branch == "rounds":
+        what = (
+            f"The items were measured in {release.parameters.get('rounds', 'several')} rounds, each of which measures "
+            "how "
+            "far users are from the estimate so far."
+        )
+        why = "Noise then has to hide how far users differ, which is less than all they have if users are alike"
+        end = "." if release.mechanism != "auto" else ", and pilot queries predicted a smaller error for it."
+        return f"{what} {why}{end}"
+    if branch == "histogram":
+        return (
+            "The items were found and measured by one histogram with Laplace noise. Pilot queries showed that users "
+            "have "
+            "few items each, so that a second measurement of what was found would cost more than it tells."
+        )
+    if release.mechanism == "paper":
+        return (
+            f"The published algorithm was asked for, and its {release.parameters.get('regime', 'own')} case applies. "
+            "Its "
+            "bound on the error is for users who are alike."
+        )
+    noise = "Gaussian" if release.mechanism == "gaussian" else "Laplace"
+    what = f"Items{by_rows} were counted once, with {noise} noise."
+    if release.mechanism == "sample-one":
+        what = f"One row of each user was drawn, and stands for all. They were counted once, with {noise} noise."
+    if given:
+        why = "The contribution bound was given by whoever asked."
+    elif release.mechanism == "auto":
+        why = "Pilot queries predicted a smaller error for it than for rounds that measure how far users differ"
+        why += "." if not by_rows else ", and the bound is the one with the smallest predicted error."
+    elif by_rows:
+        why = "The mechanism was asked for, and the bound is the one with the smallest predicted error."
+    else:
+        why = "The mechanism was asked for, and all users weigh the same."
+    return f"{what} {why}"
 
 
 def totals(release: Release) -> list[str]:
@@ -180,6 +258,13 @@ def warn_of_too_little(made: Release | GroupedRelease) -> None:
     said = too_little(made)
     if said is not None:
         warnings.warn(said, AccuracyWarning, stacklevel=3)
+
+
+def _two_digits(share: float) -> str:
+    """A share as a percentage of two digits."""
+    if share <= 0.0:
+        return "0%"
+    return f"{100 * share:.{max(0, 1 - math.floor(math.log10(100 * share)))}f}%"
 
 
 def _all(number: int) -> str:

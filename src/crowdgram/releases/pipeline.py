@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack, overload
@@ -195,6 +196,7 @@ def run(
         )
     check_sampler()
     report = progress or (lambda _: None)
+    today = datetime.now(UTC).date().isoformat()  # before a row is read, so that it cannot depend on rows
     budget = open_ledger(ledger, guarantee)
 
     from ..tables import open_rows
@@ -251,6 +253,7 @@ def run(
         named = named_items(items, query.other or "other")
         known = {} if prior is None else {"prior": "given"}
         parameters = {"items": len(items), **query.bound, **period_parameters(budget), **known, **estimate.parameters}
+        parameters["released_on"] = today
         about = _About(named, rows.names, guarantee, spending, parameters, versions)
         made: Release | GroupedRelease | Reach
         if isinstance(estimate, ReachEstimate):

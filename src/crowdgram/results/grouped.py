@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from ..privacy import Ledger
+
 __all__ = ["GroupedRelease", "parts_of"]
 
 _SHOWN = 20
@@ -237,8 +239,8 @@ class GroupedRelease(Mapping[Value, Release]):
     ) -> None:
         """Write a page to read in a browser, whole or not at all: the groups, compared and one by one.
 
-        It is one file that loads nothing. It draws the most probable items of the largest groups, and says of how many.
-        overwrite: also over a file that is there.
+        It is one file that loads nothing. It draws the most probable items of the largest groups, and lists all groups
+        and items to search and sort. overwrite: also over a file that is there.
         """
         from ..present.report import write_html
 
@@ -253,6 +255,12 @@ class GroupedRelease(Mapping[Value, Release]):
         from ..present.plots import plot_groups
 
         return plot_groups(self, n, groups)
+
+    def facts(self, *, ledger: Ledger | None = None) -> dict[str, Any]:
+        """What a reviewer asks for, for all groups together, as plain values; see `Release.facts`."""
+        from ..present.facts import facts
+
+        return facts(self, ledger)
 
     def _repr_html_(self) -> str:
         from ..present.notebook import groups_view

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from ..privacy import Ledger
+
 __all__ = ["FIGURES", "Reach", "ReachedItem"]
 
 FIGURES = ("users", "standard_error", "lower", "upper", "share", "share_lower", "share_upper", "is_other")
@@ -211,6 +213,21 @@ class Reach:
         from ..export import write_parquet
 
         write_parquet(self, path, overwrite=overwrite)
+
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, overwrite: bool = False) -> None:
+        """Write a page to read in a browser, whole or not at all: one file that loads nothing.
+
+        overwrite: also over a file that is there.
+        """
+        from ..present.report import write_html
+
+        write_html(self, path, title, overwrite=overwrite)
+
+    def facts(self, *, ledger: Ledger | None = None) -> dict[str, Any]:
+        """What a reviewer asks for, as plain values; see `Release.facts`."""
+        from ..present.facts import facts
+
+        return facts(self, ledger)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write it as JSON, whole or not at all. overwrite: also over a file that is there."""

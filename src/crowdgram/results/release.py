@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from ..privacy import Ledger
+
 __all__ = ["OWN_SUM", "Release"]
 
 OWN_SUM = Divisor(own=1.0)
@@ -444,8 +446,8 @@ class Release:
     ) -> None:
         """Write a page to read in a browser, whole or not at all: items with intervals, the guarantee, how it was made.
 
-        It is one file that loads nothing. It draws the most probable items, and says of how many. overwrite: also over
-        a file that is there.
+        It is one file that loads nothing, with a list of all items to search and sort. overwrite: also over a file that
+        is there. `crowdgram.report` puts several releases on one page.
         """
         from ..present.report import write_html
 
@@ -473,6 +475,16 @@ class Release:
         from ..present.wording import about_items
 
         return about_items(self)
+
+    def facts(self, *, ledger: Ledger | None = None) -> dict[str, Any]:
+        """What a reviewer asks for, as plain values: unit, adjacency, epsilon and delta, mu and the epsilon of pure
+        draws, epsilon at delta 1e-5, every draw and its part of the budget, bounds, bias, what is not protected.
+
+        ledger: the one that the release was charged to, for what all of its releases come to. Costs no privacy.
+        """
+        from ..present.facts import facts
+
+        return facts(self, ledger)
 
     def _repr_html_(self) -> str:
         from ..present.notebook import release_view
