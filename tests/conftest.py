@@ -31,7 +31,12 @@ def spark_missing() -> str | None:
 SPARK_MISSING = spark_missing()
 
 
-SHARED = ("tests/test_site.py", "tests/releases/test_discovery.py", "tests/releases/test_discovered_groups.py")
+SHARED = (
+    "tests/test_site.py",
+    "tests/present/test_browser.py",
+    "tests/releases/test_discovery.py",
+    "tests/releases/test_discovered_groups.py",
+)
 """Files whose tests share what takes long to make: one worker runs all of them."""
 
 

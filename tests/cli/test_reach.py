@@ -58,7 +58,7 @@ def test_json_alone_on_standard_output(folder):
     ("arguments", "said"),
     [
         (["compare", "r.json", "r.json"], "is a saved reach, and a release is needed here"),
-        (["report", "r.json", "-o", "r.html"], "is a saved reach"),
+        (["report", "r.json", "-o", "r.html", "--measure", "counts"], "--measure counts: 'r.json' is a reach"),
         (["show", "r.json", "--entropy"], "--entropy: 'r.json' is a reach"),
         (["export", "r.json", "-o", "x.csv", "--measure", "counts"], "--measure counts: 'r.json' is a reach"),
         (["export", "r.json", "-o", "x.csv", "--merge", "items.txt"], "is a reach, which does not add up"),

@@ -140,10 +140,10 @@ def test_pages_of_counts(tmp_path):
     page = (tmp_path / "counts.html").read_text(encoding="utf-8")
     assert "Number of rows by item" in page
     assert one.counts().about in page
-    assert f"<td>{one.counts().counts[0]:,.0f}</td>" in page
+    assert f'<td role="cell" class="figure">{one.counts().counts[0]:,.0f}</td>' in page
     joint = GroupedRelease(grouped_with(Total(1000.0, row_bound=7)))
     joint.to_html(tmp_path / "groups.html", measure="counts")
-    assert "<th>count</th>" in (tmp_path / "groups.html").read_text(encoding="utf-8")
+    assert '<th scope="col" role="columnheader">count</th>' in (tmp_path / "groups.html").read_text(encoding="utf-8")
     with pytest.raises(InvalidArgument, match="measure='rows'"):
         one.to_html(tmp_path / "rows.html", measure="rows")
     assert not (tmp_path / "rows.html").exists()

@@ -56,6 +56,10 @@ def report(
     from ..export import write_whole
     from .display import printable, say
 
+    suffixes = (".yaml", ".yml") if registry else (".html", ".htm")
+    if output.suffix.lower() not in suffixes and not (registry and is_standard(output)):
+        where = "with --registry its name" if registry else "its name"
+        raise InvalidArgument(f"--output {str(output)!r}: {where} must end in {suffixes[0]}.", argument="--output")
     if any(one.resolve() == output.resolve() for one in (*paths, *(one for one in (operator, ledger) if one))):
         raise InvalidArgument(
             f"--output {str(output)!r}: needs to be no input, as that would be overwritten. Give another name.",
@@ -65,12 +69,12 @@ def report(
         if title is not None or label or measure is not MeasureChoice.SHARES:
             option = "--title" if title is not None else "--label" if label else "--measure"
             raise InvalidArgument(f"{option}: is for a page. Leave it out with --registry.", argument=option)
-        text = _record(paths, output, operator, ledger)
+        text = _record(paths, operator, ledger)
         if is_standard(output):
             typer.echo(text, nl=False)
             return
     else:
-        text = _page(paths, output, title, measure, label or [], operator, ledger)
+        text = _page(paths, title, measure, label or [], operator, ledger)
     write_whole(output, text, overwrite=force)
     if not quiet:
         say(Console(), f"Wrote {printable(str(output))}.")
@@ -78,7 +82,6 @@ def report(
 
 def _page(
     paths: Sequence[Path],
-    output: Path,
     title: str | None,
     measure: MeasureChoice,
     labels: Sequence[str],
@@ -87,8 +90,6 @@ def _page(
 ) -> str:
     from ..present.report import page, page_of_several
 
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise InvalidArgument(f"--output {str(output)!r}: its name must end in .html.", argument="--output")
     for option, given in (("--operator", operator), ("--ledger", ledger)):
         if given is not None:
             raise InvalidArgument(f"{option} {str(given)!r}: needs --registry. Give both or neither.", argument=option)
@@ -124,14 +125,10 @@ def _labels(paths: Sequence[Path], labels: Sequence[str]) -> list[str]:
     return names
 
 
-def _record(paths: Sequence[Path], output: Path, operator: Path | None, ledger: Path | None) -> str:
+def _record(paths: Sequence[Path], operator: Path | None, ledger: Path | None) -> str:
     from ..present.record import read_operator, record
     from ..privacy import Ledger
 
-    if output.suffix.lower() not in (".yaml", ".yml") and not is_standard(output):
-        raise InvalidArgument(
-            f"--output {str(output)!r}: with --registry its name must end in .yaml.", argument="--output"
-        )
     if len(paths) > 1:
         raise InvalidArgument(
             f"{str(paths[1])!r}: an entry of the registry is of one release. Give one file.", argument=None

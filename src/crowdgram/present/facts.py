@@ -58,6 +58,15 @@ def facts(result: Release | GroupedRelease | Reach, ledger: Ledger | None = None
             f"{g.adjacency.value!r}. Give the ledger that it was charged to.",
             argument="ledger",
         )
+    if ledger is not None and not any(
+        (entry.guarantee, entry.period) == (g, parameters.get("period")) for entry in ledger.history()
+    ):
+        raise InvalidArgument(
+            f"ledger={str(ledger.path)!r}: has no charge of this guarantee and period. Give the ledger that the "
+            "release "
+            "was charged to.",
+            argument="ledger",
+        )
     common = epsilon_spent(events, COMMON_DELTA)
     return {
         "question": _question(result),

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from ..errors import InvalidArgument, UnreadableSource
+from ..escaping import printable
 from ..privacy import Ledger
 from ..results.grouped import GroupedRelease
 from ..results.reach import Reach
@@ -264,7 +265,9 @@ def _mechanisms(known: Mapping[str, Any]) -> str:
         purposes = ", ".join(
             dict.fromkeys(re.sub(r",? (round|look) \d+|round \d+: ", "", one["purpose"]) for one in draws)
         )
-        lines.append(f"- {kind.capitalize()}, {len(draws)} {'draw' if len(draws) == 1 else 'draws'}: {purposes}.")
+        lines.append(
+            f"- {kind[0].upper()}{kind[1:]}, {len(draws)} {'draw' if len(draws) == 1 else 'draws'}: {purposes}."
+        )
     parts = ", ".join(f"{one['for'].lower()} {one['share']:.1%}" for one in known["budget"])
     lines.append(f"- Parts of the budget: {parts}.")
     lines.append(f"- Implementation: Crowdgram's mechanism '{known['mechanism']}'. {_SECURITY}")
@@ -322,8 +325,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    style = "|" if "\n" in text or len(text) > 80 else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    """A text that steers no terminal: what could is escaped, but for the breaks between its lines."""
+    shown = "\n".join(map(printable, text.split("\n")))
+    style = "|" if "\n" in shown or len(shown) > 80 else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", shown, style=style)
 
 
 _Dumper.add_representer(str, _text)

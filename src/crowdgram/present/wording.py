@@ -141,7 +141,7 @@ def chosen(release: Release) -> str:
     noise = "Gaussian" if release.mechanism == "gaussian" else "Laplace"
     what = f"Items{by_rows} were counted once, with {noise} noise."
     if release.mechanism == "sample-one":
-        what = f"One row of each user was drawn, and stands for all. They were counted once, with {noise} noise."
+        what = f"One row of each user was drawn to stand for all of theirs, and counted with {noise} noise."
     if given:
         why = "The contribution bound was given by whoever asked."
     elif release.mechanism == "auto":

@@ -152,9 +152,15 @@ def _name_field(column: str, values: Sequence[Any]) -> str:
     """A column of names, and of those few that need it, what is shown instead and what a cell of CSV holds."""
     texts = [(place, value) for place, value in enumerate(values) if isinstance(value, str)]
     shown = {place: safe for place, value in texts if not value.isprintable() and (safe := printable(value)) != value}
-    cells = {place: cell for place, value in texts if (cell := guarded_cell(value)) != value}
+    cells = {place: cell for place, value in texts if not _is_plain(value) and (cell := guarded_cell(value)) != value}
     field = {"name": printable(column), "cell": guarded_cell(column), "kind": "name", "shown": shown, "cells": cells}
     return f'{to_json(field)[:-1]},"values":{to_json(list(values))}}}'
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text begins as no formula does: most do, and need no closer look."""
+    first = text[:1]
+    return first.isascii() and first.isalnum()
 
 
 def _numbers(values: Floats) -> str:
