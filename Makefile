@@ -1,5 +1,5 @@
 # make setup | demo | test | test-fast | test-thorough | check | docs | bench | bench-accuracy | bench-discovery | kills | audit | fuzz | clean
-# A machine needs Python 3.11 or newer, git and make; Spark's tests also need Java 17 and are skipped, with the reason, without it.
+# A machine needs Python 3.11 or newer, git and make. Spark's tests also need Java 17, and those of reports Chromium; they are skipped, with the reason, without it.
 
 PYTHON ?= python3
 VENV := .venv

@@ -26,6 +26,8 @@ MOST_ITEMS = 200_000
 """Items that the list holds."""
 _POINTS = 300
 """Points of a curve."""
+_FEWEST = 8
+"""Items below which bars say more than a curve."""
 _TOP = (1, 10, 100, 1000, 10_000, 100_000)
 
 
@@ -84,7 +86,7 @@ def curve(result: Release | Reach) -> tuple[str, list[tuple[int, float]]] | None
     order = np.argsort(-values[listed], kind="stable")
     shares, low, high = (each[listed][order] for each in (values, lower, upper))
     positive = int((shares > 0).sum())
-    if positive < 3:
+    if positive < _FEWEST:
         return None
     ranks = np.unique(np.round(np.geomspace(1, positive, _POINTS)).astype(int))
     floor = float(shares[positive - 1]) / 10
