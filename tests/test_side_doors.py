@@ -174,7 +174,7 @@ def test_a_saved_release_holds_nothing_but_what_was_released(tmp_path):
     document = json.loads(text)
     assert document["items"] == DOMAIN
     # Everything that is not a figure of the estimate follows from public arguments and noisy values.
-    known = {"items", "branch", "rounds", "max_rows_per_user"}
+    known = {"items", "branch", "rounds", "max_rows_per_user", "released_on"}  # the day, taken before a row is read
     above = {"rows_above_bound", "rows_above_bound_low", "rows_above_bound_high"}  # of the noisy histogram of rows
     assert set(document["parameters"]) <= known | above
 

@@ -108,6 +108,8 @@ def test_every_kind_of_page_opens_without_errors_or_requests(opened, width):
         one = opened(text, viewport={"width": width, "height": 800}, color_scheme="dark" if width < 500 else "light")
         assert one.evaluate("document.documentElement.scrollWidth <= innerWidth"), kind  # nothing sticks out
         assert one.locator("h1").count() == 1
+        stacked = one.locator(".tabulator-row .stacked").count() > 0  # names of several columns, below each other
+        assert stacked == (width < 500 and kind in ("groups", "joint", "several"))
         assert one.locator("[data-plot]").count() == one.locator("[data-plot] canvas").count()
 
 

@@ -106,6 +106,7 @@ def page_of_several(
     for place, (label, result) in enumerate(results.items(), 1):
         digest = None if digests is None else digests[label]
         one = _context(result, f"release-{place}", measure, "in this release", blocks, digest, None)
+        one["what"] = f"{one['what']} of {label}"
         contexts.append({**one, "label": label, "terms": terms(result)})
     plain = {label: one for label, one in results.items() if isinstance(one, Release)}
     shown = dict(list(plain.items())[:_COMPARED])

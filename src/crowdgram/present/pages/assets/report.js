@@ -69,28 +69,46 @@
     const plain = (text) => String(text).normalize("NFKC").toLowerCase();
     const sought = rows.map((row) => names.map((_, which) => plain(row[`n${which}`])).join("\u0001"));
 
-    const text = (cell) => {
+    const text = (shown, slants) => {
       const made = document.createElement("bdi");
-      made.textContent = cell.getValue();
-      if (!cell.getData().o) return made;
+      made.textContent = shown;
+      if (!slants) return made;
       const slanted = document.createElement("i");
       slanted.append(made);
       return slanted;
     };
+    /* On a narrow screen, the names of several columns stand below each other. */
+    const stack = (row) => {
+      const made = document.createElement("div");
+      made.className = "stacked";
+      for (let which = 0; which < names.length; which++) made.append(text(row[`n${which}`], row.o));
+      return made;
+    };
     const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
+    const unseen = (title) => () => {
+      const made = document.createElement("span");
+      made.className = "hidden";
+      made.textContent = title;
+      return made;
+    };
     const head = (title) => () => document.createTextNode(title);
+    const narrow = innerWidth < 640, stacked = narrow && names.length > 1;
+    const high = stacked ? 14 + 24 * names.length : 34;
     const columns = [
-      ...(about.ranked ? [{ title: "rank", field: "r", width: 90, hozAlign: "right", headerHozAlign: "right",
+      ...(about.ranked && !stacked ? [{ title: "rank", field: "r", width: 90, hozAlign: "right", headerHozAlign: "right",
         formatter: (cell) => document.createTextNode(whole(cell.getValue())), responsive: 3, sorter: "number" }] : []),
-      ...names.map((field, which) => ({ title: "", titleFormatter: head(field.name), field: `n${which}`, formatter: text,
-        sorter: order, minWidth: 95, widthGrow: 3, responsive: 0 })),
-      { title: shares ? "share" : about.value, field: "v", hozAlign: "right", headerHozAlign: "right", minWidth: 84, widthGrow: 1,
+      ...(stacked ? [{ title: "", titleFormatter: head(names.map((field) => field.name).join(", ")), field: "r",
+        sorter: "number", formatter: (cell) => stack(cell.getData()), minWidth: 95, widthGrow: 3, responsive: 0 }]
+        : names.map((field, which) => ({ title: "", titleFormatter: head(field.name), field: `n${which}`,
+          formatter: (cell) => text(cell.getValue(), cell.getData().o), sorter: order, minWidth: 95, widthGrow: 3,
+          responsive: 0 }))),
+      { title: shares ? "share" : about.value, field: "v", hozAlign: "right", headerHozAlign: "right", minWidth: 90, widthGrow: 1,
         formatter: (cell) => document.createTextNode(figure(cell.getData(), shares)), sorter: "number",
         headerSortStartingDir: "desc", responsive: 0 },
-      { title: `${about.confidence} interval`, field: "u", hozAlign: "right", headerHozAlign: "right", minWidth: 156, widthGrow: 1.6,
+      { title: narrow ? "interval" : `${about.confidence} interval`, field: "u", hozAlign: "right", headerHozAlign: "right", minWidth: narrow ? 130 : 156, widthGrow: 1.6,
         formatter: (cell) => document.createTextNode(interval(cell.getData(), shares)), sorter: "number",
         headerSortStartingDir: "desc", responsive: 1 },
-      { title: "", titleFormatter: head(""), field: "bar", headerSort: false, minWidth: 160, widthGrow: 4, responsive: 2,
+      { title: "", titleFormatter: unseen("bar"), field: "bar", headerSort: false, minWidth: 160, widthGrow: 4, responsive: 2,
         formatter: (cell) => (cell.getData().o ? document.createTextNode("") : bar(cell.getData(), about.full)) },
     ];
     const holder = section.querySelector(".grid-of-items");
@@ -100,8 +118,8 @@
       columns,
       layout: "fitColumns",
       responsiveLayout: "hide",
-      height: Math.min(34 * Math.max(rows.length, 3) + 44, 480),
-      rowHeight: 34,
+      height: Math.min(high * Math.max(rows.length, 3) + 44, 480),
+      rowHeight: high,
       headerSortTristate: false,
       selectableRows: false,
       keybindings: false,
@@ -116,8 +134,10 @@
     };
     table.on("tableBuilt", () => {
       holder.setAttribute("aria-label", section.querySelector("h2").textContent);
-      const scrolled = holder.querySelector(".tabulator-tableholder");
-      scrolled.setAttribute("aria-label", "Lines; arrow keys scroll");
+      /* What scrolls can have the focus, so it is the group of rows, and the box inside it is nothing of its own. */
+      holder.removeAttribute("aria-owns");
+      holder.querySelector(".tabulator-tableholder").setAttribute("role", "rowgroup");
+      holder.querySelector(".tabulator-table").setAttribute("role", "presentation");
       for (const column of table.getColumns()) {
         const own = column.getElement();
         if (!column.getDefinition().headerSort && column.getField() === "bar") continue;
