@@ -63,8 +63,7 @@ def facts(result: Release | GroupedRelease | Reach, ledger: Ledger | None = None
     ):
         raise InvalidArgument(
             f"ledger={str(ledger.path)!r}: has no charge of this guarantee and period. Give the ledger that the "
-            "release "
-            "was charged to.",
+            "release was charged to.",
             argument="ledger",
         )
     common = epsilon_spent(events, COMMON_DELTA)
@@ -133,8 +132,7 @@ def adjacent_tables(guarantee: Guarantee) -> str:
     if guarantee.adjacency is Adjacency.ADD_REMOVE:
         return (
             f"Two tables are adjacent if one has all rows of one {unit} more than the other, however many rows that "
-            "is: "
-            f"add/remove of one {unit}. Rows of one {unit} are those with one value in the {unit} column."
+            f"is: add/remove of one {unit}. Rows of one {unit} are those with one value in the {unit} column."
         )
     return (
         f"Two tables are adjacent if they differ in all rows of one {unit}, which are replaced by any others, however "
@@ -197,8 +195,7 @@ def _small_items(made: Release | Reach) -> str:
     else:
         said.append(
             "Noise is absolute: an item of a small share is known to a smaller relative accuracy. Shares that are "
-            "lost in "
-            "noise are shrunk together, and negative ones become 0; their intervals say so."
+            "lost in noise are shrunk together, and negative ones become 0; their intervals say so."
         )
     return " ".join(said)
 
@@ -232,8 +229,7 @@ def _composition(events: tuple[Event, ...], guarantee: Guarantee) -> str:
         parts.append("The delta of the threshold for items is added.")
     parts.append(
         f"The sum is checked against epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g} before anything is "
-        "released, "
-        "and again whenever the release is loaded."
+        "released, and again whenever the release is loaded."
     )
     return " ".join(parts)
 
@@ -241,12 +237,12 @@ def _composition(events: tuple[Event, ...], guarantee: Guarantee) -> str:
 def _post_processing(made: Release | Reach) -> str:
     if isinstance(made, Reach):
         return "Counts below 0 become 0. Shares are counts over the number of users, and at most 1."
+    if made.mechanism == "paper":
+        return "The probabilities that were chosen are projected: none below 0, and all together 1."
     return (
         "Noisy sums are divided by their noisy total, shrunk by an empirical Bayes estimate of how shares are "
-        "distributed, "
-        "and projected to probabilities: none below 0, and all together 1. Intervals and predicted errors come from "
-        "the "
-        "same noisy values."
+        "distributed, and projected to probabilities: none below 0, and all together 1. Intervals and predicted "
+        "errors come from the same noisy values."
     )
 
 

@@ -29,12 +29,10 @@ __all__ = ["read_operator", "record"]
 _FIXED = ("variant_name", "privacy_parameters", "number_of_privacy_units", "tier", "url_slug")
 """Fields that the release states itself, or that follow: an operator may not give them."""
 _SECURITY = (
-    "Users are added up in bounded integers, and noise is drawn over the integers by OpenDP's exact samplers from the "
-    "operating system's generator, so that no floating-point number of the table is noised. Engine errors, which may "
-    "quote "
-    "rows, are withheld. How long a release takes and how much memory it needs are not protected: releases are to be "
-    "run "
-    "where untrusted parties cannot measure these."
+    "Users are added up in bounded integers, and noise is drawn over the integers by OpenDP's exact samplers from "
+    "the operating system's generator, so that no floating-point number of the table is noised. Engine errors, which "
+    "may quote rows, are withheld. How long a release takes and how much memory it needs are not protected: releases "
+    "are to be run where untrusted parties cannot measure these."
 )
 
 
@@ -79,8 +77,7 @@ def read_operator(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(found, dict) or not found:
         raise InvalidArgument(
             f"--operator {os.fspath(path)!r}: needs fields of the record, such as 'deployment:'. Write the record "
-            "without "
-            "it first, and take the fields from there.",
+            "without it first, and take the fields from there.",
             argument="--operator",
         )
     return found
@@ -157,8 +154,7 @@ def _fields(known: Mapping[str, Any], digest: str | None) -> dict[str, Any]:
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": Field(
                     f"Contribution bounds: {known['contribution_bounds']} Whatever is chosen by looking at the table "
-                    "is "
-                    "chosen by noisy pilot queries, which are part of the budget.",
+                    "is chosen by noisy pilot queries, which are part of the budget.",
                     "add what was done to the table before, and how epsilon and delta were chosen",
                 ),
                 "mechanisms": Field(_mechanisms(known), "add how the table itself is protected"),
@@ -230,8 +226,7 @@ def _releases(known: Mapping[str, Any]) -> str:
     if ledger["every"] is None:
         return (
             f"A ledger holds all releases of the table to {budget} together, for ever, and refuses a release that "
-            "would "
-            f"exceed it. So far {ledger['releases']} were charged."
+            f"would exceed it. So far {ledger['releases']} were charged."
         )
     return (
         f"A ledger holds the releases of each {ledger['every']} to {budget}, and refuses one that would exceed it: the "

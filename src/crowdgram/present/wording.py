@@ -85,8 +85,7 @@ def predicted_in_words(release: Release) -> str:
     """What the predicted error means: half of the l1 error is the share that would have to move."""
     return (
         f"About {_two_digits(release.predicted_l1_error / 2)} of the whole is predicted to be counted for a wrong "
-        "item: "
-        "half of the l1 error, the sum of the differences of all shares."
+        "item: half of the l1 error, the sum of the differences of all shares."
     )
 
 
@@ -106,8 +105,7 @@ def guess(guarantee: Guarantee) -> str:
         what = f"any one {guarantee.unit} has these rows or those"
     return (
         f"Somebody to whom it is as likely as not that {what}, and who then sees all of these figures, guesses right "
-        "at "
-        f"most {said}% of the time. Without them it would be 50%."
+        f"at most {said}% of the time. Without them it would be 50%."
     )
 
 
@@ -120,8 +118,7 @@ def chosen(release: Release) -> str:
     if branch == "rounds":
         what = (
             f"The items were measured in {release.parameters.get('rounds', 'several')} rounds, each of which measures "
-            "how "
-            "far users are from the estimate so far."
+            "how far users are from the estimate so far."
         )
         why = "Noise then has to hide how far users differ, which is less than all they have if users are alike"
         end = "." if release.mechanism != "auto" else ", and pilot queries predicted a smaller error for it."
@@ -129,14 +126,12 @@ def chosen(release: Release) -> str:
     if branch == "histogram":
         return (
             "The items were found and measured by one histogram with Laplace noise. Pilot queries showed that users "
-            "have "
-            "few items each, so that a second measurement of what was found would cost more than it tells."
+            "have few items each, so that a second measurement of what was found would cost more than it tells."
         )
     if release.mechanism == "paper":
         return (
             f"The published algorithm was asked for, and its {release.parameters.get('regime', 'own')} case applies. "
-            "Its "
-            "bound on the error is for users who are alike."
+            "Its bound on the error is for users who are alike."
         )
     noise = "Gaussian" if release.mechanism == "gaussian" else "Laplace"
     what = f"Items{by_rows} were counted once, with {noise} noise."
