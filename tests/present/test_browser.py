@@ -214,6 +214,15 @@ def test_dark_and_print(opened):
     assert not one.locator(".list").is_visible()  # paper does not scroll: the table and the curve stay
     assert one.locator("table.items").first.is_visible()
     assert one.pdf().startswith(b"%PDF")
+    one.emulate_media(color_scheme="dark", media="screen")
+    colours = "getComputedStyle(document.documentElement).getPropertyValue('--line')"
+    dark = one.evaluate(colours)
+    one.evaluate("dispatchEvent(new Event('beforeprint'))")  # curves are drawn for paper before rules for print hold
+    assert one.evaluate(colours) != dark
+    assert one.locator("details:not([open])").count() == 0
+    one.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert one.evaluate(colours) == dark
+    assert one.locator("details:not([open])").count() == 3
 
 
 def test_without_scripts_the_tables_stay(browser, tmp_path):

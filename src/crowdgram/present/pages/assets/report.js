@@ -245,8 +245,13 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
   const closed = [];
   addEventListener("beforeprint", () => {
+    document.documentElement.dataset.paper = "yes"; /* colours for paper: rules for print do not hold yet */
     for (const one of document.querySelectorAll("details:not([open])")) { closed.push(one); one.open = true; }
     again();
   });
-  addEventListener("afterprint", () => { for (const one of closed.splice(0)) one.open = false; again(); });
+  addEventListener("afterprint", () => {
+    delete document.documentElement.dataset.paper;
+    for (const one of closed.splice(0)) one.open = false;
+    again();
+  });
 })();
