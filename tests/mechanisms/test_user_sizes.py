@@ -50,9 +50,8 @@ def test_looks_with_different_bins_are_averaged_where_both_have_an_edge():
 def test_a_lump_after_a_gap_is_seen_and_called_strangers():
     crowd = read(bins(BULK | {300: 60.0}, WIDE, deviation=8.0), strangers=True)
     assert 256 < crowd.seen < 363
-    (place,) = np.flatnonzero(crowd.strangers)
-    assert crowd.sizes[place] == pytest.approx(crowd.seen)
-    assert crowd.strangers[place] > 0.9
+    place = int(np.flatnonzero(crowd.sizes == crowd.seen)[0])
+    assert crowd.weights @ crowd.strangers[:, place] > 0.8
     assert crowd.typical[place] == pytest.approx(60.0)
     assert crowd.weights @ (crowd.users[:, place] > 59) > 0.8
 
@@ -61,7 +60,20 @@ def test_a_tail_that_falls_holds_no_strangers():
     falling = BULK | {float(edge): 6000.0 / edge for edge in WIDE[WIDE > 90][:6]}
     crowd = read(bins(falling, WIDE, deviation=3.0), strangers=True)
     assert crowd.seen > 180  # wide bins begin there
-    assert not crowd.strangers.any()
+    assert not crowd.strangers[:, crowd.sizes <= crowd.seen].any()
+    assert crowd.weights @ (crowd.kinds > 0) < 0.4  # hardly more than before
+
+
+def test_a_group_that_no_bin_shows_is_believed_by_what_all_its_bins_say():
+    """Three bins of two and a half standard deviations each, far beyond the crowd: none stands out of the noise."""
+    group = {1024.0: 20.0, 1448.0: 20.0, 2048.0: 20.0}
+    crowd = read(bins(BULK | group, WIDE, deviation=8.0), strangers=True)
+    nobody = read(bins(BULK, WIDE, deviation=8.0), strangers=True)
+    assert crowd.seen < 500
+    believed, before = (one.weights @ (one.kinds > 0) for one in (crowd, nobody))
+    assert believed > 0.6 > 0.4 > before
+    rows = crowd.weights @ (crowd.users * crowd.strangers @ crowd.sizes)
+    assert 90_400 / 4 < rows < 90_400 * 2
 
 
 def test_what_is_as_small_as_noise_is_not_seen_the_less_the_farther_out_it_is():

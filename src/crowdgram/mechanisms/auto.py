@@ -41,8 +41,8 @@ from .pilot_queries import (
 from .prior import Prior
 from .request import Request
 from .rounds import Facts, run_rounds
-from .row_bound import Disagreement, Spread, best_bound, bias_of, cost_if_known, share_above
-from .user_sizes import Crowds, read
+from .row_bound import Disagreement, Spread, average_error, best_bound, bias_of, cost_if_known, share_above
+from .user_sizes import Crowds
 
 __all__ = ["Adaptive", "Auto"]
 
@@ -222,7 +222,15 @@ class _Pilot:
         rows = float(self.row_cap)
         users = np.array([[max(self.users, 1.0)]])
         return Crowds(
-            np.array([rows]), np.zeros(1), users, np.ones(1), self.users_error, rows, np.zeros(1), np.array([0])
+            np.array([rows]),
+            np.zeros(1),
+            users,
+            np.ones(1),
+            self.users_error,
+            rows,
+            np.zeros((1, 1)),
+            np.array([0]),
+            np.array([0]),
         )
 
 
@@ -371,7 +379,7 @@ def _plain(counts: Counts, spending: PureFinish, pilot: _Pilot, prior: Floats | 
         if not pilot.given:
             moved, strange = bias_of(crowds, row_cap)
             disagreement = _measured(disagreement, pilot, noisy / UNIT, math.sqrt(2) * event.scale / UNIT, row_cap, k)
-            bias = disagreement.mean * float(crowds.weights @ moved) + float(crowds.weights @ strange)
+            bias = float(average_error(crowds.weights, disagreement.mean * moved + strange))
             square = disagreement.root_mean_square**2 * float(crowds.weights @ moved**2)
             most = math.sqrt(square + float(crowds.weights @ strange**2))
     elif pilot.rows is not None and not pilot.given:  # rows could not be seen, and equal weights stand in for them
@@ -428,7 +436,7 @@ def _scatter(pilot: _Pilot, sums: Floats) -> float:
 
 
 def _rounds(counts: Counts, spending: Looks, pilot: _Pilot, rounds: int | None, prior: Floats | None) -> Estimate:
-    rows = read(pilot.rows.bins) if pilot.rows is not None and pilot.row_cap > 1 else None
+    rows = pilot.rows.crowds if pilot.rows is not None and pilot.row_cap > 1 else None
     rows = None if rows is None else rows.capped(pilot.row_cap)
     facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.concentration.square)
     allowance = _allowance(spending, counts.items)

@@ -147,9 +147,8 @@ def look_at_rows(histogram: Integers, spending: Looks, items: int) -> RowHistogr
         worth = worth_knowing(rows.crowds, noise, Disagreement.prior().mean)
         if worth < part * _least(rows.crowds, noise):
             return rows
-    return RowHistogram.of(
-        rows.bins + _noisy_histogram(histogram, spending, SECOND.purpose, part * epsilon, _fitted(rows.crowds))
-    )
+    second = _noisy_histogram(histogram, spending, SECOND.purpose, part * epsilon, _fitted(rows.crowds))
+    return RowHistogram.of(rows.bins + second)
 
 
 def _fitted(crowds: Crowds | None) -> Floats:
@@ -185,9 +184,8 @@ def buy_further_histograms(
             if worth < epsilon / left * _least(rows.crowds, noise / left):
                 return rows
         edges = _fitted(rows.crowds)
-        rows = RowHistogram.of(
-            rows.bins + _noisy_histogram(histogram, spending, f"users by rows, look {number}", epsilon, edges)
-        )
+        more = _noisy_histogram(histogram, spending, f"users by rows, look {number}", epsilon, edges)
+        rows = RowHistogram.of(rows.bins + more)
         number += 1
 
 

@@ -287,8 +287,10 @@ def _buy_distance_histogram(
     if found is None or found.typical.sum() + 3 * found.error < known / 2:
         return _expected(facts, spread) if known > 0 else None
     versions = []
-    for users in (found.typical, *found.spread_out(POSSIBLE)):
+    strangers = _strangers(facts, spread)
+    for users, (at, strange) in zip((found.typical, *found.spread_out(POSSIBLE)), strangers, strict=True):
         users = _with_missing(users, found.sizes, facts, found.error)
+        users = _with_strangers(users, found.sizes, at, strange)
         users = _within_rows(users, found.sizes, facts, reach / facts.largest_mass / HIGH)
         masses = np.full(len(users), float(facts.row_cap)) if facts.rows is None else _masses(users, facts)
         present = users > 0
@@ -319,6 +321,29 @@ def _with_missing(users: Floats, sizes: Floats, facts: Facts, error: float) -> F
     last = float(sizes[np.flatnonzero(users)[-1]])
     beyond = (sizes > last) & (sizes <= last * 2**UNSEEN)
     return users + np.where(beyond, lost / max(int(beyond.sum()), 1), 0.0)
+
+
+def _strangers(facts: Facts, spread: float) -> list[tuple[Floats, Floats]]:
+    """The sizes and the numbers of users who are known, by their rows, to have nothing in common with the crowd: in the
+    typical crowd, and in a few that are as likely as each other.
+    """
+    rows = facts.rows
+    if rows is None:
+        return [(np.zeros(0), np.zeros(0))] * (POSSIBLE + 1)
+    at = rows.sizes * math.sqrt(spread * facts.square)
+    strange = rows.users * rows.strangers
+    typical = np.exp(rows.weights @ np.log(strange + 1e-9)) - 1e-9
+    return [(at, typical.clip(0.0)), *((at, strange[one]) for one in rows.likely(POSSIBLE))]
+
+
+def _with_strangers(users: Floats, sizes: Floats, at: Floats, strange: Floats) -> Floats:
+    """At least as many users as far out as strangers are."""
+    if not strange.any():
+        return users
+    out = np.array([strange[at >= size].sum() for size in sizes])
+    above = np.maximum(np.cumsum(users[::-1])[::-1], out)
+    reached: Floats = -np.diff(above, append=0.0)
+    return reached
 
 
 def _within_rows(users: Floats, sizes: Floats, facts: Facts, farthest: float) -> Floats:

@@ -18,9 +18,22 @@ from ..arrays import Floats
 from .tuning import TUNING
 from .user_sizes import Crowds
 
-__all__ = ["ChosenBound", "Disagreement", "best_bound", "bias_of", "cost_if_known", "share_above", "worth_knowing"]
+__all__ = [
+    "ChosenBound",
+    "Disagreement",
+    "average_error",
+    "best_bound",
+    "bias_of",
+    "cost_if_known",
+    "share_above",
+    "worth_knowing",
+]
 
 
+POWER = 0.5
+"""What is expected of an error that is uncertain by factors is the square of its mean root: between the mean, which
+rests on what is unlikely and far off, and the mean of its logarithm, for which nothing that is unlikely counts.
+"""
 PARTS = 4
 """Points that a bin's users are spread over, and bounds for each bin: the best may lie inside one."""
 MOST_BOUNDS = 200
@@ -70,6 +83,12 @@ class ChosenBound:
         return max(1, round(self.size))
 
 
+def average_error(weights: Floats, errors: Floats) -> Floats:
+    """What is expected of errors, one row (or number) for each crowd, which have these probabilities."""
+    average: Floats = (weights @ errors**POWER) ** (1 / POWER)
+    return average
+
+
 @dataclass(frozen=True)
 class _Costs:
     """For every crowd (rows) and every bound (columns): noise and bias in l1."""
@@ -85,12 +104,11 @@ class _Costs:
 
     @property
     def expected(self) -> Floats:
-        average: Floats = self.weights @ self.total
-        return average
+        return average_error(self.weights, self.total)
 
     @property
     def if_known(self) -> float:
-        return float(self.weights @ self.total.min(axis=1))
+        return float(average_error(self.weights, self.total.min(axis=1)))
 
 
 def best_bound(crowds: Crowds, noise: float, disagreement: float) -> ChosenBound:
@@ -115,11 +133,12 @@ def cost_if_known(crowds: Crowds, noise: float, disagreement: float, spread: Spr
 
 
 def worth_knowing(crowds: Crowds, noise: float, disagreement: float) -> float:
-    """What knowing the crowd exactly would save: the expected l1 error at the best bound for all that is possible, less
-    that at the best bound for each.
+    """What knowing the crowd exactly would save in the mean: the l1 error at the best bound for all that is possible,
+    less that at the best bound for each.
     """
     costs = _costs(crowds, noise, disagreement, None)
-    return float(costs.expected.min()) - costs.if_known
+    saved = costs.total - costs.total.min(axis=1, keepdims=True)
+    return float(costs.weights @ saved[:, int(np.argmin(costs.expected))])
 
 
 def bias_of(crowds: Crowds, bound: float) -> tuple[Floats, Floats]:
@@ -158,13 +177,15 @@ def _points(crowds: Crowds) -> tuple[Floats, Floats, Floats]:
     sizes = crowds.sizes[:, None] * np.exp2(crowds.octaves[:, None] * inside)
     present = crowds.users.max(axis=0) > 0
     users = np.repeat(crowds.users[:, present] / PARTS, PARTS, axis=1)
-    return users, sizes[present].ravel(), np.repeat(crowds.strangers[present], PARTS)
+    return users, sizes[present].ravel(), np.repeat(crowds.strangers[:, present], PARTS, axis=1)
 
 
 def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None) -> _Costs:
     likely = crowds.weights > LIKELY * crowds.weights.max()
     weights = crowds.weights[likely] / crowds.weights[likely].sum()
-    users, masses, strange = _points(replace(crowds, users=crowds.users[likely], weights=weights))
+    users, masses, strange = _points(
+        replace(crowds, users=crowds.users[likely], strangers=crowds.strangers[likely], weights=weights)
+    )
     sizes, part = masses, disagreement + (1 - disagreement) * strange
     if spread is not None:
         users = np.concatenate([*(users * (1 - strange) * share for share in spread.shares), users * strange], axis=1)

@@ -29,12 +29,12 @@ FITTED = 1.5
 """Octaves of what is seen that a tail continues."""
 ROUGH = 0.15
 """How far smoothed bins are from a tail's formula, relative."""
-HEAVY_SHARES = np.geomspace(1e-5, 1e-2, 7)
-"""Shares of users that may be *heavy*: with rows of another order than all others."""
-HEAVY_FALLS = np.array([0.5, 1.0])
-"""Heavy users become fewer by a half to this power with each octave of rows."""
-NO_HEAVY_USERS = 0.2
-"""Prior probability that no user has rows of another order. Tables of real people mostly have a few such users."""
+HEAVY_ROWS = np.geomspace(0.01, 3.0, 6)
+"""Rows that *heavy* users, with rows of another order than all others, may have, over the rows of the others."""
+HEAVY_WIDTH = 0.7
+"""They lie around one size, with this standard deviation in octaves."""
+NO_HEAVY_USERS = 0.7
+"""Prior probability that there are no heavy users."""
 NARROW = 0.4
 """Octaves above which a bin is wide: beyond the crowd, where users are few and need not fall from bin to bin."""
 CLEARLY_MORE = 2.5
@@ -79,9 +79,9 @@ class Bins:
 class Crowds:
     """What a histogram leaves possible: row t of `users` has probability `weights[t]`; column j are users of size
     `sizes[j]`, spread over `octaves[j]` around it. `error` is the standard deviation of the number of users that are
-    seen; users of larger size than `seen` are not. strangers[j]: the part of the users in column j who do not continue
-    the crowd, but come after a gap. readings[t]: the number of the reading that row t belongs to; a reading says which
-    bins hold users and which hold noise only.
+    seen; users of larger size than `seen` are not. strangers[t, j]: the part of these users who do not continue the
+    crowd, but come after a gap. readings[t]: the number of the reading that row t belongs to; a reading says which bins
+    hold users and which hold noise only. kinds[t]: the number of what row t says of heavy users; 0: there are none.
     """
 
     sizes: Floats
@@ -92,23 +92,26 @@ class Crowds:
     seen: float
     strangers: Floats
     readings: Integers
+    kinds: Integers
 
     @property
     def typical(self) -> Floats:
         """The geometric mean over the crowds of the likeliest reading."""
-        return self._typical(int(np.argmax(np.bincount(self.readings, self.weights))))
+        return self._typical(self.readings == np.argmax(np.bincount(self.readings, self.weights)))
 
-    def _typical(self, reading: int) -> Floats:
-        users, weights = self.users[self.readings == reading], self.weights[self.readings == reading]
+    def _typical(self, which: Booleans) -> Floats:
+        users, weights = self.users[which], self.weights[which]
         logs = weights @ np.log(users + 1e-9) / weights.sum()
         return np.where(users.max(axis=0) > 0, np.exp(logs) - 1e-9, 0.0).clip(0.0)
 
     @property
     def settled(self) -> Crowds:
-        """The typical crowd of each reading."""
-        weights: Floats = np.bincount(self.readings, self.weights).astype(np.float64)
-        users = np.array([self._typical(reading) for reading in range(len(weights))])
-        return replace(self, users=users, weights=weights, readings=np.arange(len(weights)))
+        """The typical crowd of each reading and each kind of heavy users."""
+        both, inverse = np.unique(np.stack([self.readings, self.kinds]), axis=1, return_inverse=True)
+        weights: Floats = np.bincount(inverse.ravel(), self.weights).astype(np.float64)
+        users = np.array([self._typical(inverse.ravel() == one) for one in range(len(weights))])
+        parts = [np.average(self.strangers[inverse.ravel() == one], axis=0) for one in range(len(weights))]
+        return replace(self, users=users, weights=weights, strangers=np.array(parts), readings=both[0], kinds=both[1])
 
     def capped(self, most: float) -> Crowds:
         """The same users, of size `most` at most."""
@@ -117,11 +120,16 @@ class Crowds:
         return replace(self, sizes=np.where(over, most, self.sizes), octaves=octaves, seen=min(self.seen, most))
 
     def spread_out(self, parts: int) -> Floats:
-        """So many crowds, as likely as each other, in the order of what their largest users hold."""
+        """The users of so many crowds that are as likely as each other."""
+        users: Floats = self.users[self.likely(parts)]
+        return users
+
+    def likely(self, parts: int) -> Integers:
+        """The numbers of so many crowds, as likely as each other, in the order of what their largest users hold."""
         order = np.argsort(self.users @ self.sizes)
         cumulative = np.cumsum(self.weights[order])
         places = np.searchsorted(cumulative, (np.arange(parts) + 0.5) / parts)
-        chosen: Floats = self.users[order[np.minimum(places, len(order) - 1)]]
+        chosen: Integers = order[np.minimum(places, len(order) - 1)]
         return chosen
 
     def quantile(self, share: float) -> float:
@@ -133,7 +141,7 @@ class Crowds:
 
 def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds | None:
     """The crowds that `bins` leave possible; None if nothing stands out. `eager`: if nothing is clear, believe less.
-    `strangers`: a few users beside the crowd are possible.
+    `strangers`: a group of users beside the crowd is possible.
 
     The farthest bins that stand out may be noise. So there is a reading for each bin that may be the last to hold
     users, with its probability.
@@ -147,8 +155,9 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
         max(readings, key=lambda reading: reading[1])[0],
         users=np.concatenate([one.users for one, _ in readings]),
         weights=np.concatenate([one.weights * chance for one, chance in readings]),
-        strangers=np.max([one.strangers for one, _ in readings], axis=0),
+        strangers=np.concatenate([one.strangers for one, _ in readings]),
         readings=np.repeat(np.arange(len(readings)), [len(one.weights) for one, _ in readings]),
+        kinds=np.concatenate([one.kinds for one, _ in readings]),
     )
 
 
@@ -164,14 +173,15 @@ def _reading(bins: Bins, first: int, last: int, strangers: bool) -> Crowds:
     shape[first : last + 1] = np.maximum(bins.users[first : last + 1], 0.0)
     shape[first : bulk + 1] = _rising_and_falling(bins.users[first : bulk + 1])
     alike = math.log2(sizes[last] / sizes[first]) < 1.0  # by design, most likely: nobody has rows of another order
-    tails, weights = _tails(
-        bins, shape, sizes, widths, last, HEAVY_SHARES if strangers and not alike else HEAVY_SHARES[:0]
-    )
+    hidden = HEAVY_ROWS if strangers and not alike else HEAVY_ROWS[:0]
+    tails, weights, parts, kinds = _tails(bins, shape, sizes, widths, last, hidden)
     users = np.where(np.arange(len(shape)) <= last, shape, tails)
     error = math.sqrt(float((bins.deviations[first : last + 1] ** 2).sum()))
     alone = _strangers(shape / widths, bins.deviations / widths, bulk, last)
     reading = np.zeros(len(weights), dtype=np.int64)
-    return Crowds(sizes, np.log2(upper / least), users, weights, error, float(sizes[last]), alone, reading)
+    return Crowds(
+        sizes, np.log2(upper / least), users, weights, error, float(sizes[last]), alone + parts, reading, kinds
+    )
 
 
 def _strangers(shape: Floats, deviations: Floats, bulk: int, last: int) -> Floats:
@@ -188,13 +198,13 @@ def _strangers(shape: Floats, deviations: Floats, bulk: int, last: int) -> Float
 
 def _tails(
     bins: Bins, shape: Floats, sizes: Floats, widths: Floats, last: int, hidden: Floats
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats, Floats, Integers]:
     """Tails beyond the last bin that is seen, and their posterior: the crowd's own, and perhaps a few users beside it.
 
     The crowd's own are A exp(-b x - c x^2) users an octave, x octaves from where they begin; b is log-normal by prior,
-    c anything from 0 (a power law) to a log-normal's. Mostly a share of all users, too few to be seen, has rows of
-    another order (robots, shared accounts), fewer with each octave. The likelihood is that of the last octaves seen and
-    of the noise beyond.
+    c anything from 0 (a power law) to a log-normal's. Beside it there may be a group of heavy users (robots, shared
+    accounts): any share of rows, in any octave, is as likely as another. The likelihood is that of the last octaves
+    seen and of the noise beyond. Returns users, probabilities, the part who are heavy, and which group it is.
     """
     x = np.log2(sizes)
     top = int(np.argmax(shape / widths))
@@ -209,11 +219,13 @@ def _tails(
     form = np.exp(-b[:, None] * away - c[:, None] * away**2) * widths[part]
     size = np.maximum((form * seen / variance).sum(axis=1) / (form**2 / variance).sum(axis=1), 0.0)
     own = size[:, None] * form
-    falls = math.log(2) * HEAVY_FALLS[:, None] * widths[part]
-    few = np.where(beyond, falls * 2.0 ** (HEAVY_FALLS[:, None] * (x[last] - x[part])), 0.0) * shape.sum()
-    strange = np.concatenate([np.zeros((1, len(away))), (hidden[:, None, None] * few).reshape(-1, len(away))])
+    places = x[last] + np.arange(0.5, REACH)
+    few = np.where(beyond, np.exp(-(((x[part] - places[:, None]) / HEAVY_WIDTH) ** 2) / 2) * widths[part], 0.0)
+    few *= float(shape @ sizes) / np.maximum(few @ sizes[part], 1e-9)[:, None]
+    groups = (hidden[:, None, None] * few).reshape(-1, len(away))
+    strange = np.concatenate([np.zeros((1, len(away))), groups])
     expected = (own[:, None, :] + strange).reshape(-1, len(away))
-    chances = np.append(NO_HEAVY_USERS, np.full(len(strange) - 1, (1 - NO_HEAVY_USERS) / max(len(strange) - 1, 1)))
+    chances = np.append(NO_HEAVY_USERS, np.full(len(groups), (1 - NO_HEAVY_USERS) / max(len(groups), 1)))
     prior = -0.5 * (np.log(b / TUNING.fall) / TUNING.fall_spread) ** 2
     fit = -0.5 * ((seen - expected) ** 2 / variance).sum(axis=1) + np.add.outer(prior, np.log(chances)).ravel()
     weights = np.exp(fit - fit.max())
@@ -221,7 +233,10 @@ def _tails(
     tails = np.zeros((int(keep.sum()), len(sizes)))
     tails[:, part] = np.where(beyond, expected[keep], 0.0)
     left = np.cumsum(tails[:, ::-1], axis=1)[:, ::-1]
-    return np.where(left > LEAST, tails, 0.0), weights[keep] / weights[keep].sum()
+    kinds = np.tile(np.arange(len(strange)), len(b))[keep]
+    parts = np.zeros(tails.shape)
+    parts[:, part] = np.where(beyond, strange[kinds] / np.maximum(expected[keep], 1e-300), 0.0)
+    return np.where(left > LEAST, tails, 0.0), weights[keep] / weights[keep].sum(), parts, kinds
 
 
 @dataclass(frozen=True)
