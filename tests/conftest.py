@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib.util
 import os
@@ -10,7 +11,9 @@ import shutil
 import subprocess
 import sys
 
+import duckdb
 import pytest
+import typer.testing
 
 
 def spark_missing() -> str | None:
@@ -41,6 +44,9 @@ def group(nodeid):
     return "spark" if "spark" in name else path if path in SHARED else nodeid
 
 
+# The command is built once, and not for every call: that took twenty times as long as a call that is refused.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
+
 DRAWING = ("tests/audit/", "tests/cli/", "tests/inference/", "tests/mechanisms/", "tests/paper/", "tests/releases/")
 """Folders whose tests draw fresh noise, which has no seed, as the examples of the documents do."""
 
@@ -51,6 +57,11 @@ def pytest_itemcollected(item):
     if item.nodeid.startswith((*DRAWING, "tests/test_docs.py")):
         # What fails by chance is run once more; what is broken fails twice.
         item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_collection_modifyitems(items):
+    """Slow tests first, so that the workers end together."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -90,6 +101,7 @@ def spark():
         SparkSession.builder.master("local[2]")
         .appName("crowdgram-tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.adaptive.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -102,6 +114,55 @@ def spark():
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+class Databases:
+    """The embedded DuckDB of all tests of this process, by its settings: to start one takes a fifth of a small release.
+
+    Each engine still has a connection of its own, with temporary tables, macros and settings of its own.
+    """
+
+    def __init__(self):
+        self.shared, self.process, self.whole = True, os.getpid(), {}
+
+    def connect(self, settings):
+        """A connection; None if the engine is to start a database of its own, as it does outside of the tests."""
+        if not self.shared or "temp_directory" not in settings or os.getpid() != self.process:
+            return None
+        settings = {**settings, "temp_directory": ""}  # nothing spills: tables are small
+        key = tuple(sorted(settings.items()))
+        if key not in self.whole:
+            self.whole[key] = duckdb.connect(config=settings)
+        return self.whole[key].cursor()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def databases():
+    """A patch of Ibis, which alone starts DuckDB, so that the engine's code runs as it is."""
+    from ibis.backends.duckdb import Backend
+
+    made, start = Databases(), Backend.do_connect
+
+    def do_connect(self, *given, **settings):
+        connection = made.connect(settings)
+        if connection is None:
+            start(self, *given, **settings)
+        else:
+            self.con = connection
+            self._post_connect()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Backend, "do_connect", do_connect)
+        yield made
+    for one in made.whole.values():
+        one.close()
+    made.whole.clear()
+
+
+@pytest.fixture
+def own_database(databases, monkeypatch):
+    """Engines start a database of their own: for tests of scratch folders."""
+    monkeypatch.setattr(databases, "shared", False)
 
 
 @pytest.fixture

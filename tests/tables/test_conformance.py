@@ -13,7 +13,6 @@ import pkgutil
 from itertools import product
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import crowdgram.tables
@@ -50,6 +49,7 @@ from crowdgram.tables.statistics import OneUser, Statistic, held_items_of, item_
 from crowdgram.tables.statistics.centred import sum_levels
 
 from ..thorough import THOROUGH
+from .frames import arrow_of, frame_of
 from .reference import placed, present, total, users_of
 from .statistics import EDGES, REACHED, centre_for, measures, of_counts, of_distances, of_presence, of_sets, of_totals
 
@@ -111,22 +111,16 @@ def on_engines(few, many=CASES):
     return pytest.mark.parametrize(("opened", "case"), given, indirect=["opened"])
 
 
-def as_arrow(rows, domain):
-    kind = pa.string() if isinstance(domain[0], str) else pa.int64()
-    return pa.table({"u": pa.array([r[0] for r in rows], kind), "i": pa.array([r[1] for r in rows], kind)})
-
-
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def opened(request):
     """rows, domain -> Rows in the engine under test."""
     engines = []
 
     def make(rows, domain, partitions=1):
-        table = as_arrow(rows, domain)
+        kind = "string" if isinstance(domain[0], str) else "bigint"
+        table = arrow_of(rows, f"u {kind}, i {kind}")
         if request.param == "spark":
-            session = request.getfixturevalue("spark")
-            kind = "string" if isinstance(domain[0], str) else "bigint"
-            table = session.createDataFrame(rows, f"u {kind}, i {kind}").repartition(partitions)
+            table = request.getfixturevalue("spark").createDataFrame(table).repartition(partitions)
         found = open_rows(table, user="u", item="i")
         engines.append(found.engine)
         return found
@@ -311,15 +305,11 @@ def counts_of_all_sizes():
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def table_of(request):
     """schema, rows -> a table that is worked on by the engine under test."""
-    kinds = {"string": pa.string(), "bigint": pa.int64(), "timestamp_ntz": pa.timestamp("us")}
-    kinds |= {"date": pa.date32(), "boolean": pa.bool_()}
 
     def make(schema, rows):
         if request.param == "spark":
-            return request.getfixturevalue("spark").createDataFrame(rows, schema).repartition(3)
-        fields = [pair.split() for pair in schema.split(", ")]
-        columns = zip(fields, zip(*rows, strict=True), strict=True)
-        return pa.table({name: pa.array(values, kinds[kind]) for (name, kind), values in columns})
+            return frame_of(request.getfixturevalue("spark"), rows, schema).repartition(3)
+        return arrow_of(rows, schema)
 
     return make
 

@@ -19,6 +19,7 @@ from crowdgram.errors import CrowdgramError, EngineFailure, InvalidArgument, Inv
 from crowdgram.tables import databases, open_rows, read_domain
 
 from . import postgres
+from .frames import frame_of
 from .test_rows import counted
 from .test_sources import assert_silent
 
@@ -359,7 +360,7 @@ def test_an_ibis_table_of_another_database_is_streamed(kind, files, request):
 
 @pytest.mark.spark
 def test_a_table_of_spark(spark):
-    spark.createDataFrame([(r[0], r[1]) for r in ROWS], "who string, what string").createOrReplaceTempView("visits")
+    frame_of(spark, [(r[0], r[1]) for r in ROWS], "who string, what string").createOrReplaceTempView("visits")
     try:
         assert cells(Database("spark:", table="visits")) == expected()
         with pytest.raises(UnreadableSource, match="'nothere'"):

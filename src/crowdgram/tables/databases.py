@@ -65,7 +65,7 @@ _DUCKDB_TABLES = """
     SELECT s, t FROM (
         SELECT database_name AS d, schema_name AS s, table_name AS t FROM duckdb_tables() WHERE NOT internal
         UNION ALL SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal
-    ) WHERE d = 'source' AND lower(s) = lower(?) AND lower(t) = lower(?)"""
+    ) WHERE d = ? AND lower(s) = lower(?) AND lower(t) = lower(?)"""
 """Tables and views of the file, by name: none of the engine's own, which tell of its storage and settings."""
 _ISO_DATE = "-".join("[0-9]" * digits for digits in (4, 2, 2))
 
@@ -223,19 +223,22 @@ def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, 
     engine = DuckEngine.embedded()
     try:
         connection = engine.backend.con
+        attached = fresh_name()
+        file = path.replace("'", "''")
         _or_raise(
-            lambda: connection.execute(f"ATTACH '{path.replace(chr(39), chr(39) * 2)}' AS source (READ_ONLY)"),
+            lambda: connection.execute(f"ATTACH '{file}' AS \"{attached}\" (READ_ONLY)"),
             UnreadableSource(f"address={database.shown}: cannot be opened. It is not a DuckDB file, or it is in use."),
         )
+        engine.before_close(lambda: connection.execute(f'DETACH "{attached}"'))
         # The file is not made the default: names of functions would be looked up there first, among its macros.
-        listed = (name[-2] if len(name) > 1 else "main"), name[-1]
+        listed = attached, (name[-2] if len(name) > 1 else "main"), name[-1]
         found = (
             _or_raise(lambda: connection.execute(_DUCKDB_TABLES, listed).fetchall(), missing) if len(name) < 3 else []
         )
         if len(found) != 1:
             raise missing
         view = fresh_name()
-        exact = quoted(("source", *found[0]))
+        exact = quoted((attached, *found[0]))
         _or_raise(lambda: connection.execute(f'CREATE TEMP VIEW "{view}" AS SELECT * FROM {exact}'), missing)
         table = engine.backend.table(view)
         check_columns(list(table.columns), columns)

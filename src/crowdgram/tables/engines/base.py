@@ -187,6 +187,10 @@ class Engine(ABC):
     def operators(self, table: ir.Table) -> Iterator[str]:
         """Every operator of the engine's plan of `table`, as it is before the engine simplifies it. No row is read."""
 
+    def before_close(self, act: Callable[[], None]) -> None:
+        """Have `act` done at the end, while there is a connection."""
+        self._on_close.insert(0, act)
+
     def on_close(self, act: Callable[[], None]) -> None:
         """Have `act` done at the end, after all else."""
         self._on_close.append(act)

@@ -87,7 +87,7 @@ class SparkEngine(Engine):
         return dict(self._session.sql(self._sql(table)).dtypes)
 
     def _upload(self, name: str, table: pa.Table) -> None:
-        self._hold(name, self._session.createDataFrame(table.to_pandas()))
+        self._hold(name, self._session.createDataFrame(table))  # not by way of pandas, which starts processes
 
     def _hold(self, name: str, frame: Any) -> None:
         frame = frame.cache()
