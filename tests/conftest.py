@@ -34,7 +34,14 @@ def spark_missing() -> str | None:
 SPARK_MISSING = spark_missing()
 
 
-SHARED = ("tests/test_site.py", "tests/releases/test_discovery.py", "tests/releases/test_discovered_groups.py")
+SHARED = (
+    "tests/attacks/test_arithmetic.py",
+    "tests/audit/test_selftest.py",
+    "tests/cli/test_audit.py",
+    "tests/releases/test_discovered_groups.py",
+    "tests/releases/test_discovery.py",
+    "tests/test_site.py",
+)
 """Files whose tests share what takes long to make: one worker runs all of them."""
 
 
