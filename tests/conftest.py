@@ -102,8 +102,9 @@ def spark():
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Tables are small: most of the time goes into planning and compiling, so there is one cheap compiler and no second
-    # planning, but still two partitions in two threads.
+    # Tables are small: most of the time goes into planning and compiling. So queries are interpreted, as Spark does
+    # with those that are too long to compile, but for tests that ask for `compiled`; there is one cheap compiler and no
+    # second planning, but still two partitions in two threads.
     session = (
         SparkSession.builder.master("local[2]")
         .appName("crowdgram-tests")
@@ -119,8 +120,23 @@ def spark():
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
+    for name, value in INTERPRETED.items():
+        session.conf.set(name, value)
     yield session
     session.stop()
+
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
+@pytest.fixture
+def compiled(spark):
+    """Spark compiles its queries, as it does outside of the tests."""
+    for name in INTERPRETED:
+        spark.conf.unset(name)
+    yield
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
 
 
 class Databases:

@@ -252,7 +252,7 @@ def test_a_sum_that_overflows_is_an_error_on_duckdb():
 
 
 @pytest.mark.spark
-def test_spark_keeps_the_bounds_and_does_not_wrap_even_if_the_session_would(spark, capfd):
+def test_spark_keeps_the_bounds_and_does_not_wrap_even_if_the_session_would(spark, compiled, capfd):
     import ibis
 
     before = spark.conf.get("spark.sql.ansi.enabled")
