@@ -16,7 +16,7 @@ import pytest
 import crowdgram
 from crowdgram import Database
 from crowdgram.errors import CrowdgramError, EngineFailure, InvalidArgument, InvalidTable, UnreadableSource
-from crowdgram.tables import databases, open_rows, read_domain
+from crowdgram.tables import open_rows, read_domain, streams
 
 from . import postgres
 from .frames import frame_of
@@ -132,7 +132,7 @@ def test_filters_counts_and_dates(address):
 
 
 def test_batches(address, monkeypatch):
-    monkeypatch.setattr(databases, "BATCH", 7)
+    monkeypatch.setattr(streams, "BATCH", 7)
     assert cells(Database(address, table="visits")) == expected()
 
 
