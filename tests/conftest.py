@@ -139,6 +139,9 @@ def compiled(spark):
         spark.conf.set(name, value)
 
 
+USUAL_SETTINGS = ("autoinstall_known_extensions", "autoload_known_extensions", "preserve_insertion_order")
+
+
 class Databases:
     """The embedded DuckDB of all tests of this process, by its settings: to start one takes a fifth of a small release.
 
@@ -150,7 +153,8 @@ class Databases:
 
     def connect(self, settings):
         """A connection; None if the engine is to start a database of its own, as it does outside of the tests."""
-        if not self.shared or "temp_directory" not in settings or os.getpid() != self.process:
+        usual = {"temp_directory", *USUAL_SETTINGS} == set(settings)
+        if not self.shared or not usual or os.getpid() != self.process:
             return None
         settings = {**settings, "temp_directory": ""}  # nothing spills: tables are small
         key = tuple(sorted(settings.items()))

@@ -174,6 +174,10 @@ class Engine(ABC):
     def pattern(self, like: str) -> str:
         """A pattern of LIKE in which a backslash is a character like any other."""
 
+    @abstractmethod
+    def hexadecimal(self, digits: Any) -> Any:
+        """The integer, below 2^63, that a column of hexadecimal digits writes."""
+
     def tried(self, value: Any) -> Any:
         """The value, or null if the engine cannot compute it for a row: a second line behind `row_functions`."""
         return value
