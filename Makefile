@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
+# Compiled modules are kept, whatever the shell says: without them every process that a test starts compiles its own.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: setup demo test test-fast test-thorough check format docs bench bench-accuracy bench-discovery kills audit fuzz clean
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib.util
 import os
@@ -10,7 +11,9 @@ import shutil
 import subprocess
 import sys
 
+import duckdb
 import pytest
+import typer.testing
 
 
 def spark_missing() -> str | None:
@@ -32,10 +35,13 @@ SPARK_MISSING = spark_missing()
 
 
 SHARED = (
-    "tests/test_site.py",
+    "tests/attacks/test_arithmetic.py",
+    "tests/audit/test_selftest.py",
+    "tests/cli/test_audit.py",
     "tests/present/test_browser.py",
-    "tests/releases/test_discovery.py",
     "tests/releases/test_discovered_groups.py",
+    "tests/releases/test_discovery.py",
+    "tests/test_site.py",
 )
 """Files whose tests share what takes long to make: one worker runs all of them."""
 
@@ -45,6 +51,9 @@ def group(nodeid):
     path, _, name = nodeid.partition("::")
     return "spark" if "spark" in name else path if path in SHARED else nodeid
 
+
+# The command is built once, and not for every call: that took twenty times as long as a call that is refused.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 DRAWING = ("tests/audit/", "tests/cli/", "tests/inference/", "tests/mechanisms/", "tests/paper/", "tests/releases/")
 """Folders whose tests draw fresh noise, which has no seed, as the examples of the documents do."""
@@ -56,6 +65,11 @@ def pytest_itemcollected(item):
     if item.nodeid.startswith((*DRAWING, "tests/test_docs.py")):
         # What fails by chance is run once more; what is broken fails twice.
         item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_collection_modifyitems(items):
+    """Slow tests first, so that the workers end together."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -89,12 +103,14 @@ def spark():
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Tables are small: most of the time goes into planning and compiling, so there is one cheap compiler and no second
-    # planning, but still two partitions in two threads.
+    # Tables are small: most of the time goes into planning and compiling. So queries are interpreted, as Spark does
+    # with those that are too long to compile, but for tests that ask for `compiled`; there is one cheap compiler and no
+    # second planning, but still two partitions in two threads.
     session = (
         SparkSession.builder.master("local[2]")
         .appName("crowdgram-tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.adaptive.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -105,8 +121,76 @@ def spark():
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
+    for name, value in INTERPRETED.items():
+        session.conf.set(name, value)
     yield session
     session.stop()
+
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
+@pytest.fixture
+def compiled(spark):
+    """Spark compiles its queries, as it does outside of the tests."""
+    for name in INTERPRETED:
+        spark.conf.unset(name)
+    yield
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+
+
+USUAL_SETTINGS = ("autoinstall_known_extensions", "autoload_known_extensions", "preserve_insertion_order")
+
+
+class Databases:
+    """The embedded DuckDB of all tests of this process, by its settings: to start one takes a fifth of a small release.
+
+    Each engine still has a connection of its own, with temporary tables, macros and settings of its own.
+    """
+
+    def __init__(self):
+        self.shared, self.process, self.whole = True, os.getpid(), {}
+
+    def connect(self, settings):
+        """A connection; None if the engine is to start a database of its own, as it does outside of the tests."""
+        usual = {"temp_directory", *USUAL_SETTINGS} == set(settings)
+        if not self.shared or not usual or os.getpid() != self.process:
+            return None
+        settings = {**settings, "temp_directory": ""}  # nothing spills: tables are small
+        key = tuple(sorted(settings.items()))
+        if key not in self.whole:
+            self.whole[key] = duckdb.connect(config=settings)
+        return self.whole[key].cursor()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def databases():
+    """A patch of Ibis, which alone starts DuckDB, so that the engine's code runs as it is."""
+    from ibis.backends.duckdb import Backend
+
+    made, start = Databases(), Backend.do_connect
+
+    def do_connect(self, *given, **settings):
+        connection = made.connect(settings)
+        if connection is None:
+            start(self, *given, **settings)
+        else:
+            self.con = connection
+            self._post_connect()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Backend, "do_connect", do_connect)
+        yield made
+    for one in made.whole.values():
+        one.close()
+    made.whole.clear()
+
+
+@pytest.fixture
+def own_database(databases, monkeypatch):
+    """Engines start a database of their own: for tests of scratch folders."""
+    monkeypatch.setattr(databases, "shared", False)
 
 
 @pytest.fixture

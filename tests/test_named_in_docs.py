@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,15 @@ FOLDERS = ("src", "tests", "bench", "tools", "examples", "docs")
 FILES = [*ROOT.glob("*"), *(file for folder in FOLDERS for file in (ROOT / folder).rglob("*"))]
 NAMES = {file.name for file in FILES}
 PYTHON = [file for file in FILES if file.suffix == ".py" and file != Path(__file__)]
-WORDS = set(re.findall(r"\w+", " ".join(file.read_text(encoding="utf-8") for file in PYTHON)))
 FILE = re.compile(r"(?:[\w-]+/)*[\w-]+\.(?:py|md|toml|yml)")
 DOTTED = re.compile(r"(?:[A-Za-z]\w*\.)*([A-Za-z]\w*)\.(\w+)")
 LONG_WORD = re.compile(r"[A-Za-z_]\w*_\w+")
+
+
+@cache
+def words():
+    """All words of the code."""
+    return set(re.findall(r"\w+", " ".join(file.read_text(encoding="utf-8") for file in PYTHON)))
 
 
 def stored(node):
@@ -32,6 +38,7 @@ def stored(node):
     return [node.attr] if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else []
 
 
+@cache
 def classes():
     """The members of each class, and the names of its bases."""
     found = {}
@@ -43,11 +50,8 @@ def classes():
     return found
 
 
-CLASSES = classes()
-
-
 def has(kind, name):
-    members, bases = CLASSES.get(kind, ((), ()))
+    members, bases = classes().get(kind, ((), ()))
     return name in members or any(has(base, name) for base in bases)
 
 
@@ -67,9 +71,9 @@ def lost_names(page, text):
             there = "NAME" in said or is_there(said, page)
         elif dotted := DOTTED.fullmatch(name):
             kind, member = dotted.groups()
-            there = has(kind, member) if kind[0].isupper() else member in WORDS
+            there = has(kind, member) if kind[0].isupper() else member in words()
         else:
-            there = not LONG_WORD.fullmatch(name) or name in WORDS
+            there = not LONG_WORD.fullmatch(name) or name in words()
         lost += [] if there else [said]
     return lost
 

@@ -183,7 +183,7 @@ def test_a_saved_release_holds_nothing_but_what_was_released(tmp_path):
 
 
 @pytest.fixture
-def scratch(tmp_path, monkeypatch):
+def scratch(tmp_path, monkeypatch, own_database):
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -41,7 +41,13 @@ BESIDE = {"theory": {"arrays"}, "synth": {"arrays", "errors", "files"}}
 THEORY_LIBRARIES = {"numpy", "scipy"} | sys.stdlib_module_names
 
 # Methods of a release may call these higher layers. Such a method is one call: the import, and one statement.
-METHODS = {("results", "release"), ("results", "grouped"), ("results", "reach"), ("results", "series")}
+METHODS = {
+    ("results", "base"),
+    ("results", "release"),
+    ("results", "grouped"),
+    ("results", "reach"),
+    ("results", "series"),
+}
 CALLED_BY_METHODS = {"inference", "export", "present"}
 
 # Draws synthetic items from a release that is made: ordinary randomness, which nothing but the release may reach.

@@ -113,29 +113,41 @@ def test_low_bits_of_float_noise_would_tell():
     assert stats.chisquare(seen).pvalue < 1e-7
 
 
+def sums_of(users):
+    """By statistic, what is summed of these users, with and without a centre."""
+    with DuckEngine.embedded() as engine:
+        counts = counts_of(engine, users, 2)
+        plain = [counts.sum(each).values for cap in (1, 5, ROW_LIMIT) for each in capped(cap)]
+        centre = Centre(np.array([2**23, 2**23]), np.array([1, MAX_STRETCH]), MAX_BITS)
+        levels = {}
+        for norm in ("l1", "l2"):
+            near = distances(counts, centre, norm)
+            for mass_scale in (0, MAX_MASS_SCALE):
+                levels[norm, mass_scale] = [level.values for level in near.levels(RADII, 1, UNIT, mass_scale)]
+    return plain, levels
+
+
+CROWD = {user: {0: 2, 1: 3} for user in range(5)}
+
+
+@pytest.fixture(scope="module")
+def sums_of_the_crowd():
+    return sums_of(CROWD)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
-def test_huge_counts_keep_the_bound(size):
+def test_huge_counts_keep_the_bound(size, sums_of_the_crowd):
     """A user with `size` rows of one item beside three of another, in a crowd of ordinary users."""
-    crowd = {user: {0: 2, 1: 3} for user in range(5)}
-    with DuckEngine.embedded() as one, DuckEngine.embedded() as other:
-        with_user = counts_of(one, {**crowd, 9: {0: size, 1: 3}}, 2)
-        without = counts_of(other, crowd, 2)
-        for cap in (1, 5, ROW_LIMIT):
-            for statistic in capped(cap):
-                change = with_user.sum(statistic).values - without.sum(statistic).values
-                assert change.min() >= 0
-                assert 0.99 * UNIT < change.sum() <= UNIT
-        centre = Centre(np.array([2**23, 2**23]), np.array([1, MAX_STRETCH]), MAX_BITS)
-        for norm in ("l1", "l2"):
-            for mass_scale in (0, MAX_MASS_SCALE):
-                sums = [
-                    distances(counts, centre, norm).levels(RADII, 1, UNIT, mass_scale)
-                    for counts in (with_user, without)
-                ]
-                for a, b, width in zip(*sums, WIDTHS, strict=True):
-                    change = [x - y for x, y in zip(a.values, b.values, strict=True)]
-                    assert length(change, norm) <= (width if norm == "l1" else width**2)
+    with_user, without = sums_of({**CROWD, 9: {0: size, 1: 3}}), sums_of_the_crowd
+    for a, b in zip(with_user[0], without[0], strict=True):
+        change = a - b
+        assert change.min() >= 0
+        assert 0.99 * UNIT < change.sum() <= UNIT
+    for (norm, mass_scale), levels in with_user[1].items():
+        for a, b, width in zip(levels, without[1][norm, mass_scale], WIDTHS, strict=True):
+            change = [x - y for x, y in zip(a, b, strict=True)]
+            assert length(change, norm) <= (width if norm == "l1" else width**2)
 
 
 def length(vector, norm):
@@ -240,7 +252,7 @@ def test_a_sum_that_overflows_is_an_error_on_duckdb():
 
 
 @pytest.mark.spark
-def test_spark_keeps_the_bounds_and_does_not_wrap_even_if_the_session_would(spark, capfd):
+def test_spark_keeps_the_bounds_and_does_not_wrap_even_if_the_session_would(spark, compiled, capfd):
     import ibis
 
     before = spark.conf.get("spark.sql.ansi.enabled")

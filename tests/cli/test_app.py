@@ -24,7 +24,7 @@ from crowdgram.cli.app import release as release_command
 from crowdgram.cli.display import printable
 from crowdgram.errors import PrivacyViolation
 from crowdgram.synth import Crowd
-from crowdgram.tables.databases import ADDRESSES
+from crowdgram.tables.addresses import ADDRESSES
 
 SCRIPT = Path(sys.executable).with_name("crowdgram")
 SECRET = "zebra-4711"

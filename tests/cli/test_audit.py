@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,7 +14,14 @@ from crowdgram.cli.app import app
 from crowdgram.mechanisms import Gaussian
 from crowdgram.privacy import Spending, noise
 
+DRAWN = cache(noise.unchecked_draws)
 ARGUMENTS = ["audit", "--weight", "users", "--adjacency", "add-remove", "--runs", "6"]
+
+
+@pytest.fixture(autouse=True)
+def drawn(monkeypatch):
+    """The draws of the self-test are made once for all tests here, and not for every call of the command."""
+    monkeypatch.setattr(selftest.check_draws, "__defaults__", (DRAWN, selftest.DRAWS))
 
 
 def run(*arguments):
@@ -60,10 +68,8 @@ def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
 
 @pytest.mark.slow
 def test_a_biased_sampler_ends_the_audit_before_any_attack(monkeypatch):
-    drawn = noise.unchecked_draws
-
     def biased(kind, scale, draws):
-        found = drawn(kind, scale, draws)
+        found = DRAWN(kind, scale, draws)
         return np.where(found == 0, 1, found) if kind == "laplace" else found
 
     # The command tests what is installed and takes no other sampler.

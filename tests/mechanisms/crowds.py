@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
+from crowdgram.audit.caching_engine import CachingEngine
 from crowdgram.mechanisms import Estimate, Request
 from crowdgram.privacy import Adjacency, Guarantee, Spending, check
 from crowdgram.releases.registry import make_mechanism
@@ -31,9 +32,11 @@ def answers(table, items):
 
 @contextmanager
 def counted(table, items):
+    """Counts whose engine remembers what it was asked: several runs on one table ask for much of the same."""
     opened = open_rows(table, user="user", item="item")
-    with opened.engine:
-        yield count_rows(opened, read_domain(range(items), opened.item_type))
+    with opened.engine as engine:
+        caching = replace(opened, engine=CachingEngine(engine.backend))
+        yield count_rows(caching, read_domain(range(items), opened.item_type))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import resource
 import shutil
 import sqlite3
@@ -19,6 +18,8 @@ import pytest
 from crowdgram.errors import BudgetExceeded, InvalidArgument, LedgerFailure, PrivacyViolation
 from crowdgram.privacy import Cost, Guarantee, LaplaceEvent, Ledger, Plan, cost_of
 from crowdgram.privacy import ledger_file as module
+
+from .flipped_bits import noticed_flips
 
 TENTH = Guarantee(0.1)
 EVENT = LaplaceEvent("counts", 1, 10.0, 3)
@@ -273,24 +274,7 @@ class TestRefusing:
         for turn in range(4):
             charge(ledger, label=f"number {turn}")
         ledger.settle(2, [EVENT], "shown " * 50)
-        content, truth = path.read_bytes(), state(path)
-        chance = random.Random(5)
-        noticed = 0
-        for turn in range(300):
-            # Half of them where the figures are: the pages are mostly empty.
-            filled = [place for place, byte in enumerate(content) if byte]
-            place = chance.choice(filled) if turn % 2 else chance.randrange(len(content))
-            broken = bytearray(content)
-            broken[place] ^= 1 << chance.randrange(8)
-            copy = tmp_path / f"{turn}.ledger"
-            copy.write_bytes(broken)
-            try:
-                found = state(copy)
-            except LedgerFailure:
-                noticed += 1
-                continue
-            assert found == truth
-        assert noticed > 100
+        assert noticed_flips(path, tmp_path, state, 300, anywhere=True, seed=5) > 100
 
     def test_a_cut_file(self, ledger, path):
         charge(ledger)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import random
 import sqlite3
 import zlib
 from enum import StrEnum
@@ -17,6 +16,8 @@ from crowdgram.errors import BudgetExceeded, InvalidArgument, LedgerFailure
 from crowdgram.privacy import Cost, Guarantee, LaplaceEvent, Ledger, Plan, cost_of
 from crowdgram.privacy.ledger_file import digest_of
 from crowdgram.privacy.periods import Period, parse_every
+
+from .flipped_bits import noticed_flips
 
 TENTH = Guarantee(0.1)
 EVENT = LaplaceEvent("counts", 1, 10.0, 3)
@@ -385,20 +386,7 @@ class TestFiles:
             found = Ledger.open(file)
             return found.every, found.overall, [(entry.period, entry.cost, entry.finished) for entry in found.history()]
 
-        content, truth, chance, noticed = path.read_bytes(), state(path), random.Random(7), 0
-        filled = [place for place, byte in enumerate(content) if byte]
-        for turn in range(200):
-            broken = bytearray(content)
-            broken[chance.choice(filled)] ^= 1 << chance.randrange(8)
-            copy = tmp_path / f"{turn}.ledger"
-            copy.write_bytes(broken)
-            try:
-                found = state(copy)
-            except LedgerFailure:
-                noticed += 1
-                continue
-            assert found == truth
-        assert noticed > 100
+        assert noticed_flips(path, tmp_path, state, 200, anywhere=False, seed=7) > 100
         ledger.check()
 
 

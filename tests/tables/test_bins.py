@@ -20,6 +20,7 @@ from crowdgram.tables import open_rows
 from crowdgram.tables.bins import MOST_EDGES, OUTSIDE
 
 from ..thorough import examples
+from .frames import frame_of
 
 INF, NAN = math.inf, math.nan
 AGES = [0, 17, 18, 29, 30, 64, 65, -1, 200, None]
@@ -67,7 +68,7 @@ def test_extremes_on_every_engine(engine, request):
     for values, schema, bins in [(VALUES, "double", WIDE), (whole, "bigint", Bins("x", [-5, 0.5, 2**53]))]:
         rows = list(enumerate(values))
         if engine == "spark":
-            table = request.getfixturevalue("spark").createDataFrame(rows, f"u bigint, x {schema}")
+            table = frame_of(request.getfixturevalue("spark"), rows, f"u bigint, x {schema}")
         else:
             table = numbered(pa.array(values, pa.float64() if schema == "double" else pa.int64(), from_pandas=False))
         assert places(table, bins) == [expected(value, bins) for value in values]
@@ -76,7 +77,7 @@ def test_extremes_on_every_engine(engine, request):
 @pytest.mark.spark
 def test_the_most_edges_on_spark(spark):
     bins = Bins("x", range(MOST_EDGES))
-    table = spark.createDataFrame([(0, 0.5), (1, MOST_EDGES - 1.5), (2, -1.0)], "u bigint, x double")
+    table = frame_of(spark, [(0, 0.5), (1, MOST_EDGES - 1.5), (2, -1.0)], "u bigint, x double")
     assert places(table, bins) == [bins.names[0], bins.names[-1], OUTSIDE]
 
 

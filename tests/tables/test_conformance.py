@@ -13,7 +13,6 @@ import pkgutil
 from itertools import product
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import crowdgram.tables
@@ -50,6 +49,7 @@ from crowdgram.tables.statistics import OneUser, Statistic, held_items_of, item_
 from crowdgram.tables.statistics.centred import sum_levels
 
 from ..thorough import THOROUGH
+from .frames import arrow_of, frame_of
 from .reference import placed, present, total, users_of
 from .statistics import EDGES, REACHED, centre_for, measures, of_counts, of_distances, of_presence, of_sets, of_totals
 
@@ -111,22 +111,16 @@ def on_engines(few, many=CASES):
     return pytest.mark.parametrize(("opened", "case"), given, indirect=["opened"])
 
 
-def as_arrow(rows, domain):
-    kind = pa.string() if isinstance(domain[0], str) else pa.int64()
-    return pa.table({"u": pa.array([r[0] for r in rows], kind), "i": pa.array([r[1] for r in rows], kind)})
-
-
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def opened(request):
     """rows, domain -> Rows in the engine under test."""
     engines = []
 
     def make(rows, domain, partitions=1):
-        table = as_arrow(rows, domain)
+        kind = "string" if isinstance(domain[0], str) else "bigint"
+        table = arrow_of(rows, f"u {kind}, i {kind}")
         if request.param == "spark":
-            session = request.getfixturevalue("spark")
-            kind = "string" if isinstance(domain[0], str) else "bigint"
-            table = session.createDataFrame(rows, f"u {kind}, i {kind}").repartition(partitions)
+            table = request.getfixturevalue("spark").createDataFrame(table).repartition(partitions)
         found = open_rows(table, user="u", item="i")
         engines.append(found.engine)
         return found
@@ -175,8 +169,10 @@ def test_a_statistic_that_is_not_in_the_list_would_be_found():
 
 @pytest.mark.slow
 @on_engines(TABLES[1:], TABLES)
-def test_every_statistic_is_the_sum_of_its_users_integer_for_integer(opened, case):
-    """By a public domain; and, on Spark for one of the tables, over all items that occur."""
+def test_every_statistic_is_the_sum_of_its_users_integer_for_integer(opened, case, request):
+    """By a public domain; and, on Spark for one of the tables, compiled and over all items that occur."""
+    if "spark-string_ids" in request.node.name:
+        request.getfixturevalue("compiled")
     rows, domain = case()
     found = opened(rows, domain)
     every = THOROUGH or found.engine.name == "duckdb"
@@ -311,15 +307,11 @@ def counts_of_all_sizes():
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def table_of(request):
     """schema, rows -> a table that is worked on by the engine under test."""
-    kinds = {"string": pa.string(), "bigint": pa.int64(), "timestamp_ntz": pa.timestamp("us")}
-    kinds |= {"date": pa.date32(), "boolean": pa.bool_()}
 
     def make(schema, rows):
         if request.param == "spark":
-            return request.getfixturevalue("spark").createDataFrame(rows, schema).repartition(3)
-        fields = [pair.split() for pair in schema.split(", ")]
-        columns = zip(fields, zip(*rows, strict=True), strict=True)
-        return pa.table({name: pa.array(values, kinds[kind]) for (name, kind), values in columns})
+            return frame_of(request.getfixturevalue("spark"), rows, schema).repartition(3)
+        return arrow_of(rows, schema)
 
     return make
 
@@ -473,7 +465,9 @@ EXPRESSIONS = {
 }
 
 
-def test_filters_are_the_same_on_every_engine(table_of):
+def test_filters_are_the_same_on_every_engine(table_of, request):
+    if "spark" in request.node.name:
+        request.getfixturevalue("compiled")
     texts = ["x1", "x", "y", "/a/b", "12", "1.9", "Z", "a\\E(+", "1|2\\"]
     rows = [(k, k % 11, k % 5 - 1, texts[k % 9], MOMENTS[k % 59]) for k in range(495)]
     engine, table = open_source(table_of("u bigint, a bigint, b bigint, s string, t timestamp_ntz", rows), None, "u")

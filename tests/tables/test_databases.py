@@ -16,9 +16,10 @@ import pytest
 import crowdgram
 from crowdgram import Database
 from crowdgram.errors import CrowdgramError, EngineFailure, InvalidArgument, InvalidTable, UnreadableSource
-from crowdgram.tables import databases, open_rows, read_domain
+from crowdgram.tables import open_rows, read_domain, streams
 
 from . import postgres
+from .frames import frame_of
 from .test_rows import counted
 from .test_sources import assert_silent
 
@@ -131,7 +132,7 @@ def test_filters_counts_and_dates(address):
 
 
 def test_batches(address, monkeypatch):
-    monkeypatch.setattr(databases, "BATCH", 7)
+    monkeypatch.setattr(streams, "BATCH", 7)
     assert cells(Database(address, table="visits")) == expected()
 
 
@@ -359,7 +360,7 @@ def test_an_ibis_table_of_another_database_is_streamed(kind, files, request):
 
 @pytest.mark.spark
 def test_a_table_of_spark(spark):
-    spark.createDataFrame([(r[0], r[1]) for r in ROWS], "who string, what string").createOrReplaceTempView("visits")
+    frame_of(spark, [(r[0], r[1]) for r in ROWS], "who string, what string").createOrReplaceTempView("visits")
     try:
         assert cells(Database("spark:", table="visits")) == expected()
         with pytest.raises(UnreadableSource, match="'nothere'"):

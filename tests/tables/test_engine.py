@@ -17,6 +17,8 @@ from crowdgram.tables.engines import ENGINES, DuckEngine, Engine, engine_for, sh
 from crowdgram.tables.engines.spark import _SETTINGS
 from crowdgram.tables.statistics.histograms import bin_of, user_histogram
 
+from .frames import frame_of
+
 SECRET = "zebra-4711"
 
 
@@ -175,7 +177,7 @@ def test_a_public_list_in_spark_leaves_the_settings_of_the_session(spark):
     backend, name = ibis.pyspark.connect(spark), "spark.sql.variable.substitute"
     found = spark.conf.get(name)
     spark.conf.set(name, "true")
-    spark.createDataFrame([(3,), (1,)], "x bigint").createOrReplaceTempView("listed")
+    frame_of(spark, [(3,), (1,)], "x bigint").createOrReplaceTempView("listed")
     try:
         before = {name: spark.conf.get(name) for name in _SETTINGS}
         assert before != _SETTINGS

@@ -15,6 +15,8 @@ from crowdgram import Database
 from crowdgram.errors import InvalidTable
 from crowdgram.tables import count_rows, open_rows, read_domain, tally_rows
 
+from .frames import frame_of
+
 COLLATED = {"nocase": ("HeLLo", "hello"), "noaccent": ("Zoë", "Zoe"), "nfc": ("Zoe\u0308", "Zo\u00eb")}
 
 
@@ -88,7 +90,7 @@ def test_a_collation_of_spark_merges_nothing(spark, collation, one, other):
     if int(spark.version.split(".")[0]) < 4:
         pytest.skip("Spark before version 4 has no collations")
     rows = [(who, what) for who in (one, other) for what in (one, other)]
-    frame = spark.createDataFrame(rows, "who string, what string").selectExpr(
+    frame = frame_of(spark, rows, "who string, what string").selectExpr(
         f"who collate {collation} as who", f"what collate {collation} as what"
     )
     assert tallied(frame) == sorted((who, what, 1) for who, what in rows)

@@ -27,6 +27,7 @@ from crowdgram.tables.roles import WHERE
 from crowdgram.tables.sources import open_source
 
 from ..thorough import THOROUGH
+from .frames import arrow_of
 
 SPARK = pytest.mark.spark
 BIG = "(length(u) * 0 + 4611686018427387904)"
@@ -41,11 +42,8 @@ def neighbours(request):
     """A table without Alice, and one with her row."""
     tables = []
     for rows in (CROWD, [*CROWD, ALICE]):
-        if request.param == "spark":
-            tables.append(request.getfixturevalue("spark").createDataFrame(rows, SCHEMA))
-        else:
-            names = [column.split()[0] for column in SCHEMA.split(", ")]
-            tables.append(pa.table(dict(zip(names, zip(*rows, strict=True), strict=True))))
+        table = arrow_of(rows, SCHEMA)
+        tables.append(request.getfixturevalue("spark").createDataFrame(table) if request.param == "spark" else table)
     return tables
 
 

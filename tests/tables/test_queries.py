@@ -17,6 +17,7 @@ from crowdgram.tables.roles import WHERE
 from crowdgram.tables.sql_text import parse
 
 from . import postgres
+from .frames import frame_of
 
 ROWS = [("a", "x", 1), ("a", "y", 2), ("b", "X", 3), (None, "x", 4), ("c", None, None)]
 MADE = "create table visits (who text, what text, n integer)"
@@ -52,7 +53,7 @@ def server():
 
 @pytest.fixture
 def catalogue(spark):
-    spark.createDataFrame(ROWS, "who string, what string, n bigint").createOrReplaceTempView("visits")
+    frame_of(spark, ROWS, "who string, what string, n bigint").createOrReplaceTempView("visits")
     yield "spark:"
     spark.catalog.dropTempView("visits")
 

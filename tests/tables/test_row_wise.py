@@ -40,7 +40,7 @@ BEYOND = {
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def source(request):
     table = pa.table(ROWS)
-    return table if request.param == "duckdb" else request.getfixturevalue("spark").createDataFrame(table.to_pandas())
+    return table if request.param == "duckdb" else request.getfixturevalue("spark").createDataFrame(table)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_query_through_a_hole_is_caught(tmp_path, lax, query):
 @pytest.mark.spark
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_through_a_hole_is_caught_on_spark(spark, lax, query):
-    spark.createDataFrame(pa.table(ROWS).to_pandas()).createOrReplaceTempView("t")
+    spark.createDataFrame(pa.table(ROWS)).createOrReplaceTempView("t")
     try:
         with pytest.raises(PrivacyViolation, match="please report it"):
             open_rows(Database("spark:", query=query), user="u", item="s")

@@ -24,6 +24,8 @@ import crowdgram
 from crowdgram.errors import CrowdgramError, EngineFailure, InvalidArgument, InvalidTable, UnreadableSource
 from crowdgram.tables import count_rows, open_rows, read_domain
 
+from .frames import frame_of
+
 SECRET = "zebra-4711"
 ROWS = [(f"u{k % 7}", f"i{(k * k) % 5}") for k in range(60)] + [("01", "i1"), ("1", "i1"), ("1", "i1")]
 DOMAIN = ["i4", "i0", "i1"]  # i2 and i3 are outside
@@ -171,10 +173,10 @@ def test_every_source_gives_the_same_counts(make, tmp_path):
 
 @pytest.mark.spark
 def test_spark_gives_the_same_counts_quotes_no_row_and_keeps_nothing(spark):
-    frame = spark.createDataFrame(ROWS, "who string, what string")
+    frame = frame_of(spark, ROWS, "who string, what string")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     assert counted(frame) == expected()
-    secret = spark.createDataFrame([(SECRET, "i1")], "who string, what string")
+    secret = frame_of(spark, [(SECRET, "i1")], "who string, what string")
     fails(EngineFailure, secret.selectExpr("cast(raise_error(who) as string) as who", "what"), "counting rows")
     with pytest.raises(InvalidTable, match="'who'"):
         release(frame.selectExpr("1.5D as who", "what"))
@@ -568,7 +570,7 @@ def test_a_large_memtable():
 
 @pytest.mark.spark
 def test_a_memtable_beside_a_spark_table(spark):
-    spark.createDataFrame(ROWS, "who string, what string").createOrReplaceTempView("crowdgram_test_rows")
+    frame_of(spark, ROWS, "who string, what string").createOrReplaceTempView("crowdgram_test_rows")
     names = ibis.memtable({"what": DOMAIN})
     assert counted(ibis.pyspark.connect(spark).table("crowdgram_test_rows").semi_join(names, "what")) == expected()
 
@@ -600,7 +602,7 @@ def test_object_columns_are_strings_whatever_they_hold(odd):
 
 
 @pytest.fixture
-def scratch(tmp_path, monkeypatch):
+def scratch(tmp_path, monkeypatch, own_database):
     """Where the engine's temporary folders go."""
     folder = tmp_path / "scratch"
     folder.mkdir()

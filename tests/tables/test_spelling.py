@@ -70,7 +70,7 @@ def test_rows_play_no_part():
 
 @pytest.mark.spark
 def test_on_spark(spark):
-    assert said(spark.createDataFrame(TABLE.to_pandas()), item={"s": "lower(trim(s))"}, domain=["Home"]) == [LOWER]
+    assert said(spark.createDataFrame(TABLE), item={"s": "lower(trim(s))"}, domain=["Home"]) == [LOWER]
 
 
 def test_it_comes_before_a_charge(tmp_path):

@@ -19,6 +19,7 @@ import pytest
 from crowdgram import Database
 from crowdgram.errors import InvalidTable
 from crowdgram.tables import open_rows, tally_rows
+from crowdgram.tables.arrow import in_years
 
 from ..thorough import THOROUGH
 from .test_databases import server  # noqa: F401 (a fixture)
@@ -192,7 +193,7 @@ def test_python_objects_without_a_text_are_missing():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind", ["dictionary of views", "runs", "sqlite", *(["dictionary", "relation"] if THOROUGH else [])]
+    "kind", ["dictionary of views", "sqlite", *(["runs", "dictionary", "relation"] if THOROUGH else [])]
 )
 def test_more_than_two_gigabytes_of_text(kind, tmp_path):
     rows, long = 2_200, 10**6
@@ -213,6 +214,19 @@ def test_more_than_two_gigabytes_of_text(kind, tmp_path):
             other = pa.DictionaryArray.from_arrays(pa.array([0] + [1] * rows, pa.int32()), values)
         source = pa.table({"who": ["u0"] * (rows + 1), "what": ["i"] * (rows + 1), "other": other})
     assert tallied(source, where="other <> ''") == [("u0", "i", rows + 1)]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view(), pa.large_string()], ids=str)
+@pytest.mark.parametrize("stored", ["dictionary", "runs"])
+def test_what_is_stored_once_is_written_out_in_types_that_hold_more(stored, kind):
+    values, places = pa.array(["x", "y"], kind), pa.array([0, 1], pa.int32())
+    make = {
+        "dictionary": lambda: pa.DictionaryArray.from_arrays(places, values),
+        "runs": lambda: pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), values),
+    }
+    found = in_years(pa.table({"other": make[stored]()}), ["other"])["other"]
+    assert found.type == pa.large_string()
+    assert found.to_pylist() == ["x", "y"]
 
 
 # --- databases that do not hold values to a type

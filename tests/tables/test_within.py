@@ -12,6 +12,8 @@ import pytest
 from crowdgram.errors import InvalidArgument, InvalidTable
 from crowdgram.tables import Within, count_rows, open_rows, read_domain
 
+from .frames import frame_of
+
 NOVEMBER = Within("day", date(2026, 11, 1), date(2026, 12, 1))
 DAYS = [date(2026, 10, 25) + timedelta(days=k) for k in range(45)]
 ENDS = ["2026-10-31 23:59:59.999999", "2026-11-01 00:00:00", "2026-11-30 23:59:59.999999", "2026-12-01 00:00:00"]
@@ -163,8 +165,6 @@ def test_a_column_that_is_not_there(tmp_path):
 def test_the_same_rows_on_spark(spark):
     stamps = [datetime.datetime.fromisoformat(text) for text in ENDS]
     for values, kind in ((DAYS, "date"), (stamps, "timestamp_ntz"), ([str(day) for day in DAYS] + ENDS, "string")):
-        frame = spark.createDataFrame(
-            [(str(k), k, one) for k, one in enumerate(values)], f"u string, i int, day {kind}"
-        )
+        frame = frame_of(spark, [(str(k), k, one) for k, one in enumerate(values)], f"u string, i bigint, day {kind}")
         arrow = {"date": pa.date32(), "timestamp_ntz": pa.timestamp("us"), "string": pa.string()}[kind]
         assert kept(frame) == kept(table(values, arrow))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,6 +40,10 @@ class CachingEngine(DuckEngine):
 
     def keep(self, table: Any, stage: str) -> Any:
         return self._once(("keep", table.op()), lambda: super(CachingEngine, self).keep(table, stage))
+
+    def count_by_bin(self, values: Any, edges: Sequence[float], stage: str) -> pa.Table:
+        asked = ("bins", values.op(), tuple(edges))
+        return self._once(asked, lambda: super(CachingEngine, self).count_by_bin(values, edges, stage))
 
     def upload(self, table: pa.Table, stage: str) -> Any:
         sink = pa.BufferOutputStream()

@@ -49,8 +49,10 @@ from .options import (
 from .paper import PAPER_COMMANDS
 from .priors import read_prior_file
 from .reach import reach
+from .samples import SAMPLE_COMMANDS
 from .saved import MEASURE, SAVED_COMMANDS, MeasureChoice
-from .streams import is_standard, print_json
+from .saving import save_made, show_made
+from .streams import print_json
 
 __all__ = ["app"]
 
@@ -175,7 +177,6 @@ def release(
     """Release a table's distribution over items."""
     from .. import releases, results
     from ..releases.registry import make_mechanism
-    from .display import printable, show
 
     columns, grouped = read_bins(
         [read_column(one) for one in item], None if by is None else read_column(by), bins or []
@@ -235,16 +236,10 @@ def release(
         if measure is MeasureChoice.COUNTS and shown.total is None:
             measure = MeasureChoice.SHARES
             warnings.warn("the total is not seen above its noise, so shares are shown.", AccuracyWarning, stacklevel=1)
-        ledgers.save_release(made, output, ledger, overwrite=force)
-        asked.stages.written.append(output)
+        save_made(made, asked, output, ledger, force=force)
         if csv is not None:
             made.to_csv(csv, measure=measure.value, overwrite=force)
-    if quiet:
-        return
-    console = Console(stderr=is_standard(output))  # what is printed is JSON, and nothing else
-    show(console, made, top, measure.value)
-    if not is_standard(output):
-        console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
+    show_made(made, output, top, measure.value, quiet=quiet)
 
 
 app.command()(catch_errors(reach))
@@ -289,68 +284,14 @@ for saved_command in SAVED_COMMANDS:
     app.command()(catch_errors(saved_command, private=False))
 
 
-@app.command()
-@catch_errors
-def synth(
-    output: Annotated[Path, typer.Argument(help="Where to write the table: .parquet or .csv.", show_default=False)],
-    users: Annotated[int, typer.Option(help="How many users.")] = 1000,
-    rows: Annotated[int, typer.Option(help="Rows per user: all the same, or the median with --tail.")] = 100,
-    items: Annotated[int, typer.Option(help="How many items.")] = 100,
-    zipf: Annotated[float, typer.Option(help="Zipf exponent of the items; 0 is uniform.")] = 1.0,
-    tail: Annotated[float, typer.Option(help="Spread of rows per user; 0: equal, 1.5: heavy-tailed.")] = 0.0,
-    differ: Annotated[float, typer.Option(help="How much users differ, from 0 (alike) to below 1.")] = 0.0,
-    seed: Annotated[int | None, typer.Option(help="The same seed writes the same table.")] = None,
-    strings: Annotated[bool, typer.Option("--strings", help="Names instead of integers.")] = False,
-    truth: Annotated[Path | None, typer.Option(help="Also write the true distribution (CSV) here.")] = None,
-    domain: Annotated[Path | None, typer.Option(help="Also write the list of items (one a line) here.")] = None,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Write a synthetic table, for trying things out."""
-    from ..synth import Crowd
-    from .display import printable
-
-    crowd = Crowd(users=users, rows=rows, items=items, zipf=zipf, tail=tail, differ=differ, seed=seed, strings=strings)
-    written = crowd.write(output, truth=truth, domain=domain, overwrite=force)
-    if not quiet:
-        typer.echo(f"Wrote {written} rows of {users} users to {printable(str(output))}.")
+for sample_command in SAMPLE_COMMANDS:
+    app.command()(catch_errors(sample_command))
 
 
 ledger_app = typer.Typer(help="Keep a data set's budget in a file.", no_args_is_help=True, rich_markup_mode=None)
 for _command in (ledgers.create, ledgers.show, ledgers.history, ledgers.recover):
     ledger_app.command()(catch_errors(_command))
 app.add_typer(ledger_app, name="ledger")
-
-
-@app.command()
-@catch_errors
-def sample(
-    output: Annotated[Path, typer.Argument(help="Where to write the table: .parquet or .csv.", show_default=False)],
-    force: ForceOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Write the sample table of the examples: visits of an invented shop."""
-    from ..synth import Visits
-    from .display import printable, say
-
-    written = Visits().write(output, overwrite=force)
-    if not quiet:
-        say(Console(), f"Wrote {written} rows of {Visits().users} invented users to {printable(str(output))}.")
-
-
-@app.command()
-@catch_errors
-def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the sample table, release and picture.")
-    ] = Path("demo-out"),
-    force: ForceOption = False,
-) -> None:
-    """Release a synthetic sample table and compare it with its public truth."""
-    from .demo import run
-
-    run(output, Console(), force=force)
-
 
 paper = typer.Typer(
     help="Reproduce 'Learning discrete distributions: user vs item-level privacy'.",

@@ -222,7 +222,7 @@ def read_source(
 
     if table is not None or query is not None:
         if not is_address(source) and as_database(source) is None:  # refuses addresses of an unknown kind
-            from ..tables.databases import ADDRESSES
+            from ..tables.addresses import ADDRESSES
 
             option = "--query" if table is None else "--table"
             raise InvalidArgument(

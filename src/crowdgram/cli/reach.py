@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..privacy import Adjacency
 from ..stages import Stage
-from . import ledgers
 from .asking import Reading, asking, files_of, read_discovery, read_domain_option
 from .columns import read_bins, read_column, read_user
 from .command import ForceOption, QuietOption
@@ -38,7 +36,7 @@ from .options import (
     UserOption,
     WhereOption,
 )
-from .streams import is_standard
+from .saving import save_made, show_made
 
 __all__ = ["reach"]
 
@@ -87,7 +85,6 @@ def reach(
 ) -> None:
     """Release how many users have each item, and which share of all users."""
     from .. import releases
-    from .display import printable, show
 
     columns, _ = read_bins([read_column(one) for one in item], None, bins or [])
     given, _ = read_discovery(read_domain_option(columns, domain or [], domain_column), None, None, discovery_share)
@@ -120,13 +117,7 @@ def reach(
             progress=asked.stages,
         )
         asked.stages(Stage.SAVING)
-        ledgers.save_release(made, output, ledger, overwrite=force)
-        asked.stages.written.append(output)
+        save_made(made, asked, output, ledger, force=force)
         if csv is not None:
             made.to_csv(csv, overwrite=force)
-    if quiet:
-        return
-    console = Console(stderr=is_standard(output))  # what is printed is JSON, and nothing else
-    show(console, made, top)
-    if not is_standard(output):
-        console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
+    show_made(made, output, top, quiet=quiet)

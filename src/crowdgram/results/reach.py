@@ -6,23 +6,21 @@ users, nor shares to 1, and what needs a distribution (entropy, distances, margi
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..arrays import Floats
-from ..errors import InvalidArgument, UnknownItem
 from ..mechanisms.estimate import TOO_LITTLE
-from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
-from .values import Item, Quantity, is_other, same_values, texts_of, types_of, whole_days
+from ..privacy import Event, Guarantee
+from .base import Result, check_number
+from .values import Item, Quantity
 
 if TYPE_CHECKING:
-    import dp_accounting
     import pandas
     import polars
     import pyarrow
@@ -50,7 +48,7 @@ class ReachedItem:
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class Reach(Result):
     """How many users have each item at least once, released under `guarantee`.
 
     items: in the order of the domain; the last may be an `Other`: the users who have any item that is not listed.
@@ -61,6 +59,8 @@ class Reach:
     for. parameters: how it was made; public. versions: of the software that made it. item_columns: the columns that
     items are values of; with several, items are tuples.
     """
+
+    _figures: ClassVar = FIGURES
 
     items: tuple[Item, ...]
     counts: Floats
@@ -77,57 +77,9 @@ class Reach:
     versions: Mapping[str, str] = field(default_factory=dict)
     item_columns: tuple[str, ...] = ("item",)
 
-    def __post_init__(self) -> None:
-        for name, values in self._fields():
-            if isinstance(values, np.ndarray):
-                if len(values) != len(self.items):
-                    raise InvalidArgument(
-                        f"{name}: needs a value for each of {len(self.items)} items, not {len(values)}.", argument=name
-                    )
-                values.flags.writeable = False
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Reach):
-            return NotImplemented
-        pairs = zip(self._fields(), other._fields(), strict=True)
-        same = all(same_values(mine, theirs) for (_, mine), (_, theirs) in pairs)
-        return same and types_of(self.items) == types_of(other.items)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __contains__(self, item: object) -> bool:
-        """Whether an item is listed."""
-        try:
-            return item in self._places
-        except TypeError:  # not hashable
-            return False
-
-    def __iter__(self) -> Iterator[Item]:
-        """The items, in their order."""
-        return iter(self.items)
-
     def __repr__(self) -> str:
         g = self.guarantee
         return f"<Reach of {len(self)} items, epsilon={g.epsilon:g}, delta={g.delta:g}, {g.adjacency.value}>"
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The names of the item columns in tables. One that is called like a figure is "item" there."""
-        one = self.item_columns[0]
-        return ("item",) if len(self.item_columns) == 1 and one in FIGURES else self.item_columns
-
-    @property
-    def other(self) -> Item | None:
-        """What stands for all items that are not listed, if there is one. With several columns, a tuple of `Other`."""
-        return self.items[-1] if self.items and is_other(self.items[-1]) else None
-
-    @property
-    def threshold_delta(self) -> float:
-        """The part of delta that was for finding the items; 0 if the domain was public."""
-        return math.fsum(event.delta for event in self.events if isinstance(event, ThresholdEvent))
 
     @property
     def too_little(self) -> bool:
@@ -149,30 +101,14 @@ class Reach:
         above = np.hypot((self.upper - self.counts) / n, shares * (n - self.users.lower) / n)
         return _frozen(np.clip(shares - below, 0.0, 1.0)), _frozen(np.clip(shares + above, 0.0, 1.0))
 
-    def texts(self, item: Item) -> tuple[str, ...]:
-        """The values of an item in words. In a column in which all times are midnight, the days."""
-        return texts_of(item, self._whole_days)
-
     def estimate(self, item: Item) -> ReachedItem:
         """One item, with errors."""
-        try:
-            return self._at(self._places[item])
-        except (KeyError, TypeError):
-            raise UnknownItem(
-                f"item={item!r}: needs to be one of the release's items.", argument="item", item=item
-            ) from None
+        return self._at(self._place(item))
 
     def top(self, n: int = 10) -> list[ReachedItem]:
         """The n items that most users have, first those that most have."""
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-            raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.", argument="n")
+        check_number(n)
         return [self._at(int(place)) for place in np.argsort(-self.counts, kind="stable")[:n]]
-
-    def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
-        """The release as a dp_accounting event, to compose with other releases of the same users (`Release.to_dp_event`
-        says what to mind).
-        """
-        return to_dp_event(self.events, without_thresholds=without_thresholds)
 
     def columns(self) -> dict[str, Any]:
         """The columns of a frame: the item columns, then `users` with its errors and `share` with its interval.
@@ -229,12 +165,6 @@ class Reach:
 
         return facts(self, ledger)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write it as JSON, whole or not at all. overwrite: also over a file that is there."""
-        from ..export import save
-
-        save(self, path, overwrite=overwrite)
-
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Reach:
         """Read what `save` wrote."""
@@ -246,17 +176,6 @@ class Reach:
         from ..present.reach import reach_view
 
         return reach_view(self)
-
-    def _fields(self) -> list[tuple[str, Any]]:
-        return [(one.name, getattr(self, one.name)) for one in fields(self)]
-
-    @cached_property
-    def _places(self) -> dict[Item, int]:
-        return {item: place for place, item in enumerate(self.items)}
-
-    @cached_property
-    def _whole_days(self) -> tuple[bool, ...]:
-        return whole_days(self.items)
 
     def _at(self, place: int) -> ReachedItem:
         low, high = self.share_intervals

@@ -6,20 +6,19 @@ The class holds the fields and what follows from them at once. Everything else i
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..errors import InvalidArgument, UnknownItem
 from ..escaping import printable
 from ..mechanisms.estimate import TOO_LITTLE, Divisor, Total
-from ..privacy import Event, Guarantee, ThresholdEvent, to_dp_event
+from ..privacy import Event, Guarantee
+from .base import Result, check_number
 from .covariance import total_of
 from .marginals import conditional, marginal, missed_share
 from .merge import merge_items
@@ -31,15 +30,9 @@ from .values import (
     Measure,
     Quantity,
     Value,
-    is_other,
-    same_values,
-    texts_of,
-    types_of,
-    whole_days,
 )
 
 if TYPE_CHECKING:
-    import dp_accounting
     import matplotlib.axes
     import matplotlib.figure
     import pandas
@@ -52,11 +45,10 @@ __all__ = ["OWN_SUM", "Release"]
 
 OWN_SUM = Divisor(own=1.0)
 """Of shares that were divided by their own sum."""
-_FIGURES = ("probability", "count", "standard_error", "lower", "upper", "is_other")
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Result):
     """A distribution over the items of a domain, released under `guarantee`.
 
     items: in the order of the domain; the last may be an `Other`, for all rows of items that are not listed.
@@ -72,6 +64,8 @@ class Release:
     users: how many users the table has, with at least one row that counts; it is noisy, also if adjacency="replace".
     None: unknown; of a part of a release it always is.
     """
+
+    _figures: ClassVar = ("probability", "count", "standard_error", "lower", "upper", "is_other")
 
     items: tuple[Item, ...]
     probabilities: Floats
@@ -95,63 +89,12 @@ class Release:
     total: Total | None = None
     users: Quantity | None = None
 
-    def __post_init__(self) -> None:
-        for name, values in self._fields():
-            if isinstance(values, np.ndarray):
-                if len(values) != len(self.items):
-                    raise InvalidArgument(
-                        f"{name}: needs a value for each of {len(self.items)} items, not {len(values)}.", argument=name
-                    )
-                values.flags.writeable = False
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Release):
-            return NotImplemented
-        pairs = zip(self._fields(), other._fields(), strict=True)
-        same = all(same_values(mine, theirs) for (_, mine), (_, theirs) in pairs)
-        return same and types_of(self.items) == types_of(other.items)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __contains__(self, item: object) -> bool:
-        """Whether an item is listed."""
-        try:
-            return item in self._places
-        except TypeError:  # not hashable
-            return False
-
-    def __iter__(self) -> Iterator[Item]:
-        """The items, in their order."""
-        return iter(self.items)
-
     def __repr__(self) -> str:
         g = self.guarantee
         return (
             f"<Release of {len(self)} items by {printable(self.mechanism)}, weight={self.weight!r}, "
             f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.adjacency.value}>"
         )
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The names of the item columns in tables and pictures. One that is called like a figure is "item" there."""
-        one = self.item_columns[0]
-        return ("item",) if len(self.item_columns) == 1 and one in _FIGURES else self.item_columns
-
-    @property
-    def other(self) -> Item | None:
-        """The item that stands for all that are not listed, if there is one. With several columns, a tuple of `Other`.
-
-        It is the last one. With groups, each group may have another such item of its own.
-        """
-        return self.items[-1] if self.items and is_other(self.items[-1]) else None
-
-    @property
-    def threshold_delta(self) -> float:
-        """The part of delta that was for finding the items; 0 if the domain was public."""
-        return math.fsum(event.delta for event in self.events if isinstance(event, ThresholdEvent))
 
     @property
     def too_little(self) -> bool:
@@ -182,10 +125,6 @@ class Release:
         """
         return missed_share(self)
 
-    def texts(self, item: Item) -> tuple[str, ...]:
-        """The values of an item in words. In a column in which all times are midnight, the days."""
-        return texts_of(item, self._whole_days)
-
     def probability(self, item: Item) -> float:
         """The probability of one item of the domain."""
         return float(self.probabilities[self._place(item)])
@@ -196,8 +135,7 @@ class Release:
 
     def top(self, n: int = 10) -> list[ItemEstimate]:
         """The n most probable items, most probable first."""
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-            raise InvalidArgument(f"n={n!r}: needs to be a whole number of at least 0.", argument="n")
+        check_number(n)
         order = np.argsort(-self.probabilities, kind="stable")[:n]
         return [self._estimate_at(int(place)) for place in order]
 
@@ -372,17 +310,6 @@ class Release:
 
         return differences(self, other, n, of)
 
-    def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
-        """The release as a dp_accounting event, to compose with other releases of the same users.
-
-        The event's noise multipliers are for this release's adjacency; compose it with events of the same adjacency.
-        "auto" and "adaptive" choose what to draw as they go, so compose their events by Renyi accounting against a
-        budget fixed beforehand (dp_accounting's RdpAccountant), which holds for choices made on the way. Items that
-        were found in the table cost `threshold_delta`, which dp_accounting cannot express: add it to the accountant's
-        delta yourself, and say so by `without_thresholds`.
-        """
-        return to_dp_event(self.events, without_thresholds=without_thresholds)
-
     def columns(self, *, measure: Measure = "shares") -> dict[str, Any]:
         """The columns of a frame: the item columns, then the figures. measure: "shares", or "counts" (see `counts`).
 
@@ -410,12 +337,6 @@ class Release:
         from ..export.tabular import to_polars
 
         return to_polars(self, measure)
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the release as JSON, whole or not at all. overwrite: also over a file that is there."""
-        from ..export import save
-
-        save(self, path, overwrite=overwrite)
 
     def to_csv(self, path: str | os.PathLike[str], *, measure: Measure = "shares", overwrite: bool = False) -> None:
         """Write the table of `to_arrow` as CSV, whole or not at all. overwrite: also over a file that is there."""
@@ -490,25 +411,6 @@ class Release:
         from ..present.notebook import release_view
 
         return release_view(self)
-
-    def _fields(self) -> list[tuple[str, Any]]:
-        return [(one.name, getattr(self, one.name)) for one in fields(self)]
-
-    @cached_property
-    def _places(self) -> dict[Item, int]:
-        return {item: place for place, item in enumerate(self.items)}
-
-    @cached_property
-    def _whole_days(self) -> tuple[bool, ...]:
-        return whole_days(self.items)
-
-    def _place(self, item: Item) -> int:
-        try:
-            return self._places[item]
-        except (KeyError, TypeError):
-            raise UnknownItem(
-                f"item={item!r}: needs to be one of the release's items.", argument="item", item=item
-            ) from None
 
     def _estimate_at(self, place: int) -> ItemEstimate:
         return ItemEstimate(

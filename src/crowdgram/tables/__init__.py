@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from .addresses import Database, as_database, is_address
 from .bins import Bins
 from .counts import ROW_LIMIT, Counts, Presence, count_rows, find_presence, known_counts, listed_rows, tally_rows
-from .databases import Database, as_database, is_address
 from .delimited import Csv
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
 from .kinds import Value

@@ -22,12 +22,14 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
+from .addresses import Database, as_database, resolved_kind
 from .arrow import check_users, flat, holds_text, in_years, is_foreign
 from .columns import check_columns, listed
-from .databases import Database, as_database, asked_of, open_database, open_ibis, quoted, resolved_kind
+from .databases import asked_of, open_database, open_ibis
 from .delimited import Csv, delimited, read_header
 from .engines import ENGINES, DuckEngine, Engine, engine_for, fresh_name, shield
 from .roles import TABLE, Role
+from .streams import quoted
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

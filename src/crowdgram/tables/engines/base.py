@@ -174,6 +174,10 @@ class Engine(ABC):
     def pattern(self, like: str) -> str:
         """A pattern of LIKE in which a backslash is a character like any other."""
 
+    @abstractmethod
+    def hexadecimal(self, digits: Any) -> Any:
+        """The integer, below 2^63, that a column of hexadecimal digits writes."""
+
     def tried(self, value: Any) -> Any:
         """The value, or null if the engine cannot compute it for a row: a second line behind `row_functions`."""
         return value
@@ -186,6 +190,10 @@ class Engine(ABC):
     @abstractmethod
     def operators(self, table: ir.Table) -> Iterator[str]:
         """Every operator of the engine's plan of `table`, as it is before the engine simplifies it. No row is read."""
+
+    def before_close(self, act: Callable[[], None]) -> None:
+        """Have `act` done at the end, while there is a connection."""
+        self._on_close.insert(0, act)
 
     def on_close(self, act: Callable[[], None]) -> None:
         """Have `act` done at the end, after all else."""

@@ -91,6 +91,9 @@ class DuckEngine(Engine):
     def pattern(self, like: str) -> str:
         return like  # without ESCAPE, nothing escapes
 
+    def hexadecimal(self, digits: Any) -> Any:
+        return (ibis.literal("0x") + digits).cast("int64")
+
     def tried(self, value: Any) -> Any:
         return function("TRY", value.type())(value)
 

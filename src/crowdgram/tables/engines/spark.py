@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import ibis
 import pyarrow as pa
 
 from .base import Engine, function
@@ -21,6 +22,11 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.variable.substitute": "false",
 }
+
+
+@ibis.udf.scalar.builtin(name="conv", signature=(("string", "int32", "int32"), "string"))
+def _conv(digits, of, to):  # type: ignore[no-untyped-def]
+    """A number, as text, in another base."""
 
 
 class SparkEngine(Engine):
@@ -59,6 +65,9 @@ class SparkEngine(Engine):
     def pattern(self, like: str) -> str:
         return like.replace("\\", "\\\\")  # it escapes, and in front of most characters it is an error
 
+    def hexadecimal(self, digits: Any) -> Any:
+        return _conv(digits, 16, 10).cast("int64")
+
     def operators(self, table: ir.Table) -> Iterator[str]:
         # Spark Connect shows its plan as text only, in which a constant of the caller may look like an operator.
         frame = getattr(self._session.sql(str(self.backend.compile(table))), "_jdf", None)
@@ -87,7 +96,7 @@ class SparkEngine(Engine):
         return dict(self._session.sql(self._sql(table)).dtypes)
 
     def _upload(self, name: str, table: pa.Table) -> None:
-        self._hold(name, self._session.createDataFrame(table.to_pandas()))
+        self._hold(name, self._session.createDataFrame(table))  # not by way of pandas, which starts processes
 
     def _hold(self, name: str, frame: Any) -> None:
         frame = frame.cache()

@@ -26,9 +26,9 @@ from .centred import (
     UsersByDistance,
     distances,
 )
-from .histograms import UsersByRows
+from .histograms import UsersByItems, UsersByRows
 from .item_sets import GAIN, SETS_BOUND, SPREAD, ItemSets, WeightedSets, item_set_of, item_sets, largest_part
-from .reach import BOOKS, FAR, MOST_ITEMS_PER_USER, ItemReach, UsersByItems
+from .reach import BOOKS, FAR, MOST_ITEMS_PER_USER, ItemReach
 from .tallies import Tallies, Tally
 from .user_totals import HeldItems, RootOfItems, UserTotals, held_items, held_items_of, user_totals, user_totals_of
 

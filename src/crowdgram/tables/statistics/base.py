@@ -200,14 +200,9 @@ def digest_of(salt: str, *values: Any) -> str:
     return hashlib.md5(":".join([salt, *map(str, values)]).encode(), usedforsecurity=False).hexdigest()
 
 
-def hashed(salt: str, user: Any) -> Any:
-    """The first 52 bits of the digest as an integer, by operations that every engine has."""
-    digits = digest(salt, user)
-    number: Any = ibis.literal(0, "int64")
-    for place in range(_HASH_DIGITS):
-        code = digits.substr(place, 1).ascii_str().cast("int64")
-        number = number * 16 + (code - ibis.ifelse(code < 58, 48, 87))
-    return number
+def hashed(engine: Engine, salt: str, user: Any) -> Any:
+    """The first 52 bits of the digest as an integer."""
+    return engine.hexadecimal(digest(salt, user).substr(0, _HASH_DIGITS))
 
 
 def hash_of(salt: str, user: Any) -> int:

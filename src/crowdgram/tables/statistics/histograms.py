@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ...arrays import Integers
 from ...errors import InvalidArgument
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
     from ..engines import Engine
 
-__all__ = ["UsersByRows", "bin_of", "check_edges", "user_histogram"]
+__all__ = ["UserHistogram", "UsersByItems", "UsersByRows", "bin_of", "check_edges", "user_histogram"]
 
 
-class HasRows(Protocol):
-    """A view whose `users` have a column `rows`: `Counts`, or `UserTotals`."""
+class HasUsers(Protocol):
+    """A view with one row for each user: `Counts` and `UserTotals` have a column `rows`, `Presence` one `size`."""
 
     @property
     def engine(self) -> Engine: ...
@@ -30,13 +31,16 @@ class HasRows(Protocol):
 
 
 @dataclass(frozen=True)
-class UsersByRows(Statistic[HasRows, BoundedSum[Integers]]):
-    """How many users have m_u in (edges[j-1], edges[j]]; one bin a user, the last open.
+class UserHistogram(Statistic[HasUsers, BoundedSum[Integers]]):
+    """How many users have a number in (edges[j-1], edges[j]]; one bin a user, the last open.
 
     Bound: one entry, of 1.
     """
 
     edges: Sequence[int]
+
+    column: ClassVar[str]
+    """Where a view's users have the number."""
 
     def __post_init__(self) -> None:
         check_edges(self.edges)
@@ -45,11 +49,35 @@ class UsersByRows(Statistic[HasRows, BoundedSum[Integers]]):
     def bound(self) -> Bound:
         return Bound(1, entries=1)
 
-    def sum(self, view: HasRows) -> BoundedSum[Integers]:
-        return BoundedSum(user_histogram(view.engine, view.users, view.users.rows, self.edges), self.bound)
+    def sum(self, view: HasUsers) -> BoundedSum[Integers]:
+        return BoundedSum(user_histogram(view.engine, view.users, view.users[self.column], self.edges), self.bound)
 
     def of_user(self, user: OneUser) -> Vector:
-        return {bin_of(user.rows, self.edges): 1}
+        return {bin_of(self.number(user), self.edges): 1}
+
+    @abstractmethod
+    def number(self, user: OneUser) -> int:
+        """The number that a user is counted by."""
+
+
+@dataclass(frozen=True)
+class UsersByRows(UserHistogram):
+    """How many users have m_u in (edges[j-1], edges[j]], with m_u their number of rows."""
+
+    column = "rows"
+
+    def number(self, user: OneUser) -> int:
+        return user.rows
+
+
+@dataclass(frozen=True)
+class UsersByItems(UserHistogram):
+    """How many users have d_u in (edges[j-1], edges[j]], with d_u their number of items."""
+
+    column = "size"
+
+    def number(self, user: OneUser) -> int:
+        return len(user.counts)
 
 
 def check_edges(edges: Sequence[float]) -> None:

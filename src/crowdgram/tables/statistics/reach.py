@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,11 @@ from ...arrays import Integers
 from ...errors import InvalidArgument
 from ..counts import Presence
 from .base import UNIT, Bound, BoundedSum, Norm, OneUser, Statistic, Vector, dense
-from .histograms import bin_of, check_edges, user_histogram
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["BOOKS", "FAR", "MOST_ITEMS_PER_USER", "ItemReach", "UsersByItems"]
+__all__ = ["BOOKS", "FAR", "MOST_ITEMS_PER_USER", "ItemReach"]
 
 FAR = 4
 """Users with more than so many times the bound are counted apart among those that it scales down."""
@@ -28,29 +26,6 @@ BOOKS = {"l1": 4, "l2": 3}
 """
 MOST_ITEMS_PER_USER = 2**30
 _ABOVE = 1 + 2.0**-50
-
-
-@dataclass(frozen=True)
-class UsersByItems(Statistic[Presence, BoundedSum[Integers]]):
-    """How many users have d_u in (edges[j-1], edges[j]], with d_u their number of items; one bin a user, the last open.
-
-    Bound: one entry, of 1.
-    """
-
-    edges: Sequence[int]
-
-    def __post_init__(self) -> None:
-        check_edges(self.edges)
-
-    @property
-    def bound(self) -> Bound:
-        return Bound(1, entries=1)
-
-    def sum(self, view: Presence) -> BoundedSum[Integers]:
-        return BoundedSum(user_histogram(view.engine, view.users, view.users["size"], self.edges), self.bound)
-
-    def of_user(self, user: OneUser) -> Vector:
-        return {bin_of(len(user.counts), self.edges): 1}
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ def held_items(rows: Rows, salt: str, most: int) -> HeldItems:
     whole = limited_counts(engine, engine.keep(placed, "numbering items"), items)
     sizes = whole.cells.group_by("user").agg(size=whole.cells.count())
     over = whole.users.inner_join(sizes.filter(sizes["size"] > most), "user")
-    heavy = over.select("user", "rows", start=(hashed(salt, over.user) % over.rows).cast("int64"))
+    heavy = over.select("user", "rows", start=(hashed(engine, salt, over.user) % over.rows).cast("int64"))
     light = whole.cells.anti_join(heavy, "user").select("user", "idx", "n")
     cells = engine.keep(light.union(_tickets(whole.cells, heavy, most)), "limiting items per user")
     # Of at most m_u rows each user's tickets make at most m_u: nobody is above the limit.

@@ -1,0 +1,67 @@
+"""Commands that make tables to try things out with, and the demonstration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from .command import ForceOption, QuietOption
+
+__all__ = ["SAMPLE_COMMANDS"]
+
+
+def synth(
+    output: Annotated[Path, typer.Argument(help="Where to write the table: .parquet or .csv.", show_default=False)],
+    users: Annotated[int, typer.Option(help="How many users.")] = 1000,
+    rows: Annotated[int, typer.Option(help="Rows per user: all the same, or the median with --tail.")] = 100,
+    items: Annotated[int, typer.Option(help="How many items.")] = 100,
+    zipf: Annotated[float, typer.Option(help="Zipf exponent of the items; 0 is uniform.")] = 1.0,
+    tail: Annotated[float, typer.Option(help="Spread of rows per user; 0: equal, 1.5: heavy-tailed.")] = 0.0,
+    differ: Annotated[float, typer.Option(help="How much users differ, from 0 (alike) to below 1.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(help="The same seed writes the same table.")] = None,
+    strings: Annotated[bool, typer.Option("--strings", help="Names instead of integers.")] = False,
+    truth: Annotated[Path | None, typer.Option(help="Also write the true distribution (CSV) here.")] = None,
+    domain: Annotated[Path | None, typer.Option(help="Also write the list of items (one a line) here.")] = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a synthetic table, for trying things out."""
+    from ..synth import Crowd
+    from .display import printable
+
+    crowd = Crowd(users=users, rows=rows, items=items, zipf=zipf, tail=tail, differ=differ, seed=seed, strings=strings)
+    written = crowd.write(output, truth=truth, domain=domain, overwrite=force)
+    if not quiet:
+        typer.echo(f"Wrote {written} rows of {users} users to {printable(str(output))}.")
+
+
+def sample(
+    output: Annotated[Path, typer.Argument(help="Where to write the table: .parquet or .csv.", show_default=False)],
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write the sample table of the examples: visits of an invented shop."""
+    from ..synth import Visits
+    from .display import printable, say
+
+    written = Visits().write(output, overwrite=force)
+    if not quiet:
+        say(Console(), f"Wrote {written} rows of {Visits().users} invented users to {printable(str(output))}.")
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the sample table, release and picture.")
+    ] = Path("demo-out"),
+    force: ForceOption = False,
+) -> None:
+    """Release a synthetic sample table and compare it with its public truth."""
+    from .demo import run
+
+    run(output, Console(), force=force)
+
+
+SAMPLE_COMMANDS = (synth, sample, demo)

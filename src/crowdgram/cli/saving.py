@@ -1,0 +1,40 @@
+"""The end of a command that makes a release: it is saved, and shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from . import ledgers
+from .streams import is_standard
+
+if TYPE_CHECKING:
+    from ..results import GroupedRelease, Reach, Release
+    from ..results.values import Measure
+    from .asking import Asked
+
+__all__ = ["save_made", "show_made"]
+
+
+def save_made(
+    made: Release | GroupedRelease | Reach, asked: Asked, output: Path, ledger: Path | None, *, force: bool
+) -> None:
+    """Save a release that is paid for. From here on an interrupt says that it is there."""
+    ledgers.save_release(made, output, ledger, overwrite=force)
+    asked.stages.written.append(output)
+
+
+def show_made(
+    made: Release | GroupedRelease | Reach, output: Path, top: int, measure: Measure = "shares", *, quiet: bool
+) -> None:
+    """Show a release that is saved, and where; nothing if that is asked for."""
+    from .display import printable, show
+
+    if quiet:
+        return
+    console = Console(stderr=is_standard(output))  # what is printed is JSON, and nothing else
+    show(console, made, top, measure)
+    if not is_standard(output):
+        console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,113 @@
+"""SQLite: a file, or a connection of the caller, whose rows are streamed into the embedded engine.
+
+Types come from the declared types of the columns. SQLite enforces none: a value of another type than its column
+declares is read as missing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from ..errors import UnreadableSource
+from . import streams
+from .addresses import Database, Name, existing_file, no_table
+from .engines import Engine
+from .streams import Column, batches, or_raise, quoted, selected, stream, wanted
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+__all__ = ["declared_type", "lite_rows", "open_sqlite", "sqlite_column"]
+
+_ISO_DATE = "-".join("[0-9]" * digits for digits in (4, 2, 2))
+
+
+def open_sqlite(database: Database, name: Name, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
+    path = existing_file(database)
+    wrong = UnreadableSource(
+        f"address={database.shown}: cannot be opened. It is not an SQLite file, or it cannot be read."
+    )
+    address = f"file:{quote(os.path.abspath(path))}?mode=ro"
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(address, uri=True, check_same_thread=False)
+
+    connection = or_raise(connect, wrong)
+    with closing(connection):
+        or_raise(lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone(), wrong)
+        declared = _sqlite_columns(connection, database, name)
+    parts = [sqlite_column(name, kind, user) for name, kind in wanted(declared, columns)]
+
+    def rows() -> Iterator[list[tuple[Any, ...]]]:
+        with closing(connect()) as own:
+            yield from lite_rows(own, selected(parts, quoted(name)))
+
+    return stream(parts, batches(parts, rows()))
+
+
+def lite_rows(connection: sqlite3.Connection, query: str) -> Iterator[list[tuple[Any, ...]]]:
+    """Texts come as bytes: SQLite does not hold them to UTF-8, and Python's own conversion would fail."""
+    before = connection.text_factory
+    connection.text_factory = bytes
+    try:
+        cursor = connection.execute(query)
+        while batch := cursor.fetchmany(streams.BATCH):
+            yield batch
+    finally:
+        connection.text_factory = before
+
+
+def _sqlite_columns(connection: sqlite3.Connection, database: Database, name: Name) -> list[tuple[str, str]]:
+    """Names and declared types."""
+    missing = no_table(database, name)
+    if name not in ((name[-1],), ("main", name[-1])):
+        raise missing
+    # Not what SQLite has for tables of its own (its list of them, statistics, sequences), which are made of all users'
+    # rows; nor virtual tables, which may be aggregates, and what these keep their contents in.
+    virtual = "coalesce(upper({}.sql), '') LIKE 'CREATE VIRTUAL%'"
+    listed = (
+        "SELECT 1 FROM main.sqlite_master t WHERE t.type IN ('table', 'view') AND t.name = ? COLLATE NOCASE "
+        f"AND lower(substr(t.name, 1, 7)) <> 'sqlite_' AND NOT {virtual.format('t')} "
+        f"AND NOT EXISTS (SELECT 1 FROM main.sqlite_master v WHERE {virtual.format('v')} "
+        "AND lower(substr(t.name, 1, length(v.name) + 1)) = lower(v.name) || '_')"
+    )
+    if not or_raise(lambda: connection.execute(listed, (name[-1],)).fetchall(), missing):
+        raise missing
+    asked = "SELECT name, type FROM pragma_table_xinfo(?, 'main')"  # PRAGMA takes no parameters, but its function does
+    return or_raise(lambda: connection.execute(asked, (name[-1],)).fetchall(), missing)
+
+
+def sqlite_column(name: str, declared: str, user: str) -> Column:
+    """By the rules of SQLite's column affinity, and what people write for dates and booleans."""
+    column, kind = quoted(name), declared.upper()
+    integer = f"CASE typeof({column}) WHEN 'integer' THEN {column} END"
+    # Two floats that differ in the 16th digit are one as text; quoted, they are two.
+    text = f"CASE typeof({column}) WHEN 'real' THEN quote({column}) WHEN 'blob' THEN NULL ELSE {column} END"
+    text = f"CAST({text} AS TEXT)"
+    if "INT" in kind:
+        return Column(name, integer, pa.int64())
+    if "BOOL" in kind:
+        return Column(name, f"CASE WHEN {column} IN (0, 1) THEN {integer} END", pa.int64(), "boolean")
+    if kind == "DATE":
+        # Users are told apart by the text: it must be the only one for its date.
+        strict = f"CASE WHEN {column} GLOB '{_ISO_DATE}' THEN {column} END"
+        return Column(name, strict if name == user else text, pa.string(), "date")
+    if kind.startswith(("DATETIME", "TIMESTAMP")):
+        return Column(name, text, pa.string(), "timestamp(6)")
+    if any(part in kind for part in ("REAL", "FLOA", "DOUB", "DEC", "NUM")):
+        return Column(name, f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN {column} + 0.0 END", pa.float64())
+    return Column(name, text, pa.string())
+
+
+def declared_type(dtype: Any) -> str:
+    """What SQLite would call a column of this Ibis type."""
+    names = {"integer": "INTEGER", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP", "floating": "REAL"}
+    names["decimal"] = "REAL"
+    return next((name for kind, name in names.items() if getattr(dtype, f"is_{kind}")()), "")
