@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .export import load
     from .mechanisms import Adaptive, Auto, Discover
     from .paper import Paper
+    from .planning import Plan, plan
     from .privacy import Adjacency, Guarantee, Ledger
     from .releases import reach, recover, release
     from .results import (
@@ -57,6 +58,7 @@ __all__ = [
     "Ledger",
     "Other",
     "Paper",
+    "Plan",
     "Quantity",
     "Reach",
     "ReachedItem",
@@ -65,6 +67,7 @@ __all__ = [
     "SeriesPoint",
     "__version__",
     "load",
+    "plan",
     "reach",
     "recover",
     "release",
@@ -91,6 +94,7 @@ _HOMES = {
     "Ledger": "privacy",
     "Other": "results",
     "Paper": "paper",
+    "Plan": "planning",
     "Quantity": "results",
     "Reach": "results",
     "ReachedItem": "results",
@@ -98,6 +102,7 @@ _HOMES = {
     "Series": "results",
     "SeriesPoint": "results",
     "load": "export",
+    "plan": "planning",
     "reach": "releases",
     "recover": "releases",
     "release": "releases",
