@@ -87,10 +87,10 @@ class Expected:
         return min(2.0, math.hypot(self.l1_error, self.sampling_error))
 
 
-def expected_auto(asked: Question, most: int = MOST_RUNS) -> Expected:
-    """The mean over simulated releases by `auto`, at most so many."""
+def expected_auto(asked: Question, most: int | None = None) -> Expected:
+    """The mean over simulated releases by `auto`, at most so many: MOST_RUNS if it is not said."""
     runs = _Runs(asked)
-    while len(runs.l1) < most and not runs.precise:
+    while len(runs.l1) < (most or MOST_RUNS) and not runs.precise:
         runs.add(Auto())
     return runs.summary("auto", rounds=runs.rounds / len(runs.l1))
 

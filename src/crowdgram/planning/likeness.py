@@ -50,7 +50,8 @@ def likeness(given: object, rows: float | None = None) -> Likeness:
         )
     users = None if release.users is None or not release.users.is_known else max(release.users.value, 1.0)
     if rows is None and users is not None and release.rows is not None and release.rows.is_known:
-        rows = max(release.rows.value / users, 1.0)
+        above = release.rows_above_bound  # rows that count are those within the bound
+        rows = max(release.rows.value / users / (1 - min(above.value, 0.9) if above is not None else 1.0), 1.0)
     tails = _tails(release, rows)
     return Likeness(
         np.maximum(release.probabilities, 0.0), release.weight, users, rows, tails, _tastes(release, users, rows, tails)
