@@ -128,6 +128,7 @@ def plan(
 ) -> None:
     """Say which error to expect of a release, or what it takes for an error. No data is touched."""
     from .. import planning
+    from .progress import Stages
 
     if plot is not None:
         _check_plot(plot, [source, *files_of(domain or []), like, ledger], force=force)
@@ -141,8 +142,8 @@ def plan(
         asked["ledger"] = Ledger.open(ledger, period=period, period_column=period_column)
     elif period is not None or period_column is not None:
         raise InvalidArgument("--period and --period-column are for a ledger. Give --ledger too.", argument="--period")
-    console = Console()
-    with show_warnings(Console(stderr=True)):
+    with Stages(Console(stderr=True)) as stages, show_warnings(stages.console):
+        stages("simulating releases")
         made = planning.plan(
             users=users,
             rows_per_user=rows_per_user,
@@ -169,7 +170,7 @@ def plan(
     if as_json:
         print_json(json.dumps(made.to_dict()))
         return
-    _show(console, made)
+    _show(Console(), made)
 
 
 def _table_options(
