@@ -26,8 +26,10 @@ __all__ = [
     "without_privacy",
 ]
 
-LEAST_RUNS, MOST_RUNS, PRECISE = 4, 20, 0.08
-"""Simulated releases: so many at least, and more until the standard error of the mean is so small a part of it."""
+LEAST_RUNS, MOST_RUNS, PRECISE = 4, 16, 0.08
+"""Simulated releases: so many at least, and more until the standard error of the mean is so small a part of it; by
+users, where a run is quick, three times as many at most.
+"""
 SEARCH_RUNS, TUNING_RUNS = 3, 2
 """The same while a value is solved for, and while a contribution bound is tuned."""
 LIKELY = 1.96
@@ -88,9 +90,9 @@ class Expected:
 
 
 def expected_auto(asked: Question, most: int | None = None) -> Expected:
-    """The mean over simulated releases by `auto`, at most so many: MOST_RUNS if it is not said."""
+    """The mean over simulated releases by `auto`: at most so many, or as many as make it precise."""
     runs = _Runs(asked)
-    while len(runs.l1) < (most or MOST_RUNS) and not runs.precise:
+    while len(runs.l1) < (most or runs.most) and not runs.precise:
         runs.add(Auto())
     return runs.summary("auto", rounds=runs.rounds / len(runs.l1))
 
@@ -182,8 +184,11 @@ class _Runs:
 
     @property
     def precise(self) -> bool:
-        number = len(self.l1)
-        return number >= LEAST_RUNS and (number >= MOST_RUNS or self.standard_error < PRECISE * self.mean)
+        return len(self.l1) >= LEAST_RUNS and self.standard_error < PRECISE * self.mean
+
+    @property
+    def most(self) -> int:
+        return MOST_RUNS * (3 if self.asked.weight == "users" else 1)
 
     def summary(self, way: str, *, bound: int | None = None, rounds: float | None = None) -> Expected:
         weights, squares = (np.array(each) for each in zip(*self._squares, strict=True))
