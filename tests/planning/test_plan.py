@@ -59,12 +59,14 @@ def test_without_delta_there_is_no_gaussian_noise():
         plan["gaussian"]
 
 
+@pytest.mark.slow
 def test_a_larger_epsilon_and_fewer_items_have_smaller_errors(small):
     assert crowdgram.plan(**{**SMALL, "epsilon": 4.0}).l1_error < 0.6 * small.l1_error
     assert crowdgram.plan(**{**SMALL, "items": 40}).l1_error > 1.5 * small.l1_error
     assert crowdgram.plan(**SMALL, adjacency="replace").l1_error > 1.4 * small.l1_error
 
 
+@pytest.mark.slow
 def test_a_plan_is_near_what_releases_do():
     """Errors of one release vary by a fifth: means of 4 keep to a factor of 1.6 by six standard errors."""
     crowd = {"users": 1500, "items": 30}
@@ -129,6 +131,7 @@ def test_what_cannot_be_reached_is_refused_and_what_is_easy_is_least():
     assert solve("users", 1.5, lambda _: 0.5) == RANGES["users"].low
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["users", "epsilon"])
 def test_what_is_left_out_is_solved_for(name):
     asked = {key: value for key, value in SMALL.items() if key != name}
@@ -192,6 +195,7 @@ def release_of(tmp_path, **more):
     return made
 
 
+@pytest.mark.slow
 def test_an_earlier_release_gives_the_crowd(tmp_path):
     made = release_of(tmp_path)
     like = likeness(tmp_path / "release.json")

@@ -26,9 +26,9 @@ __all__ = [
     "without_privacy",
 ]
 
-LEAST_RUNS, MOST_RUNS, PRECISE = 4, 16, 0.08
+LEAST_RUNS, MOST_RUNS, PRECISE = 4, 16, 0.06
 """Simulated releases: so many at least, and more until the standard error of the mean is so small a part of it; by
-users, where a run is quick, three times as many at most.
+users, where a run is quick, three times as many.
 """
 SEARCH_RUNS, TUNING_RUNS = 3, 2
 """The same while a value is solved for, and while a contribution bound is tuned."""
@@ -184,11 +184,15 @@ class _Runs:
 
     @property
     def precise(self) -> bool:
-        return len(self.l1) >= LEAST_RUNS and self.standard_error < PRECISE * self.mean
+        return len(self.l1) >= LEAST_RUNS * self._times and self.standard_error < PRECISE * self.mean
 
     @property
     def most(self) -> int:
-        return MOST_RUNS * (3 if self.asked.weight == "users" else 1)
+        return MOST_RUNS * self._times
+
+    @property
+    def _times(self) -> int:
+        return 3 if self.asked.weight == "users" else 1
 
     def summary(self, way: str, *, bound: int | None = None, rounds: float | None = None) -> Expected:
         weights, squares = (np.array(each) for each in zip(*self._squares, strict=True))
