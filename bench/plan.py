@@ -2,10 +2,14 @@
 
     python bench/plan.py                      # plans beside the recorded means of bench/plan.json
     python bench/plan.py --measure [--repeat 6] [--most 40] [--only N ...]     # measure what is not precise yet
+    python bench/plan.py --tables FOLDER      # plans for real tables, described by five figures
 
 Each repetition makes a fresh synthetic table (`crowdgram.synth.Crowd`) and releases it by `auto`, as a user would. The
 error is the l1 distance to the table's own answer. A plan draws its own crowd by other code, and sees none of that. A
 mean is precise if its standard error is below 7% of it; releases are repeated until it is, at most --most times.
+
+A real table is described by its users, mean rows, shares of items, tails and tastes, and by the presets "typical". What
+`auto` errs by on it is simulated too: its own counts, with noise of numpy.
 """
 
 from __future__ import annotations
@@ -25,6 +29,11 @@ from scipy import special
 from tuned import Contributions, l1, standard_error
 
 import crowdgram
+from crowdgram.mechanisms import Auto
+from crowdgram.planning.shapes import Shape, zipf_shares
+from crowdgram.planning.simulation import Crowd as Simulated
+from crowdgram.planning.simulation import run_mechanism, simulate
+from crowdgram.privacy import Guarantee
 from crowdgram.synth import Crowd
 
 RECORDED = Path(__file__).with_suffix(".json")
@@ -128,7 +137,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeat", type=int, default=6, help="releases of each setting, at least")
     parser.add_argument("--most", type=int, default=40, help="and at most")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of settings")
+    parser.add_argument("--tables", type=Path, help="folder of real tables")
     options = parser.parse_args(arguments)
+    if options.tables is not None:
+        for path in sorted(options.tables.glob("*.parquet")):
+            if not path.name.endswith(".vocab.parquet"):
+                describe(path)
+        return
     chosen = [(j, one) for j, one in enumerate(grid()) if options.only is None or j in options.only]
     if options.measure:
         record(chosen, options.repeat, options.most)
@@ -186,6 +201,34 @@ def compare(chosen: Sequence[tuple[int, Setting]]) -> None:
         print(",".join(map(str, (*cells, one.adjacency, one.preset, *figures))), flush=True)
     print(summary(np.array(ratios)))
     print(f"CPU seconds of a plan: median {np.median(spent):.1f}, most {max(spent):.1f}")
+
+
+def describe(path: Path, runs: int = 3) -> None:
+    """A real table beside crowds that are like it."""
+    table = Contributions.of(path)
+    rows = table.rows()
+    real = Simulated(table.counts, np.ones(len(rows)))
+    square = float((real.answer("rows") ** 2).sum())
+    several = rows > 1
+    pairs = ((real.squares - rows)[several] / (rows[several] - 1)).sum() / max(float(rows[several].sum()), 1.0)
+    tastes = float(np.clip((pairs - square) / (1 - square), 0.0, 0.95))
+    tails = math.sqrt(math.log(len(rows) * float((rows**2).sum()) / float(rows.sum()) ** 2))
+    size = len(rows), float(rows.mean())
+    like = simulate(Shape(*size, real.answer("rows"), tails, tastes))
+    typical = simulate(Shape(*size, zipf_shares(len(table.items), 1.0), *PRESETS["typical"]))
+    for weight in ("rows", "users"):
+        found, planned, preset = (error_of(crowd, weight, runs) for crowd in (real, like, typical))
+        print(
+            f"{path.stem}, {weight}: {found:.4g}; described {planned:.4g} ({planned / found:.2f} of it), typical "
+            f"{preset:.4g} ({preset / found:.2f})",
+            flush=True,
+        )
+
+
+def error_of(crowd: Simulated, weight: Literal["rows", "users"], runs: int) -> float:
+    guarantee, own = Guarantee(1.0, 1e-6), crowd.answer(weight)
+    made = [run_mechanism(crowd, Auto(), guarantee, weight, seed=seed) for seed in range(runs)]
+    return float(np.mean([l1(one.probabilities, own) for one in made]))
 
 
 def summary(ratios: npt.NDArray[np.float64]) -> str:

@@ -300,6 +300,7 @@ def test_a_plan_is_compared_with_a_mean(plans, tmp_path, monkeypatch, capsys):
     one = plans.Setting(100, 2, 5, 4.0, 0.0, "users", "add-remove", "alike")
     assert one.mean_rows == 2
     monkeypatch.setattr(plans, "RECORDED", tmp_path / "plan.json")
+    monkeypatch.setattr("crowdgram.planning.expected.MOST_RUNS", 2)
     plans.record([(0, one)], 2, 2)
     known = plans.load()
     assert known[one].repeat == 2
@@ -311,3 +312,12 @@ def test_a_plan_is_compared_with_a_mean(plans, tmp_path, monkeypatch, capsys):
     assert plans.summary(np.array([1.0, 1.29, 0.78, 2.0])) == (
         "3 of 4 settings within 30%; worst: planned over measured 2.00"
     )
+
+
+def test_a_real_table_is_described(plans, tmp_path, monkeypatch, capsys):
+    Crowd(users=200, rows=5, items=6, tail=0.5, differ=0.2, seed=1).write(tmp_path / "small.parquet")
+    monkeypatch.setattr(plans, "error_of", lambda crowd, weight, _: crowd.answer(weight).max())
+    plans.main(["--tables", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["small, rows", "small, users"]
+    assert all("described" in line for line in lines)

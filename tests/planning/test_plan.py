@@ -107,6 +107,12 @@ def test_the_papers_bounds_hold_what_they_say():
     assert {one.name: one for one in paper_bounds(large)}["Theorem 2"].error < 0.5
 
 
+@pytest.mark.slow
+def test_the_largest_crowds_have_a_plan():
+    most = {"users": 10**9, "rows_per_user": 10**5, "items": 4, "epsilon": 1.0}
+    assert crowdgram.plan(**most, tails="very different").l1_error < 0.01
+
+
 @pytest.mark.parametrize("name", RANGES)
 @pytest.mark.parametrize("power", [0.4, 1.0, 1.6])
 def test_a_power_law_is_solved(name, power):

@@ -12,6 +12,7 @@ from .. import theory
 from ..arrays import Floats
 from ..mechanisms import Auto, Gaussian, Laplace, Mechanism, Weight
 from ..privacy import Adjacency, Guarantee
+from ..tables import ROW_LIMIT
 from .shapes import Shape
 from .simulation import MOST_DRAWS, Crowd, run_mechanism, simulate
 
@@ -111,7 +112,9 @@ def expected_plain(asked: Question, mechanism: Laplace | Gaussian) -> Expected:
 
     errors = {bound: tried(bound) for bound in bounds}
     best = min(errors, key=lambda bound: errors[bound])
-    errors |= {bound: tried(bound) for bound in {max(1, round(best * factor)) for factor in (0.71, 1.41)}}
+    errors |= {
+        bound: tried(bound) for bound in {min(max(1, round(best * factor)), ROW_LIMIT) for factor in (0.71, 1.41)}
+    }
     least = min(errors.values())
     best = max(bound for bound, error in errors.items() if error <= 1.01 * least)  # of equals, the largest
     return _plain_runs(asked, mechanism, best, LEAST_RUNS).summary(mechanism.name, bound=best)
