@@ -59,7 +59,7 @@ def plan(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TABLE]",
+            metavar="TABLE",
             help="A table to check as 'crowdgram release' does: columns, types, lists, ledger. No row is read.",
             show_default=False,
         ),
