@@ -47,6 +47,7 @@ from .options import (
     WhereOption,
 )
 from .paper import PAPER_COMMANDS
+from .plan import plan
 from .priors import read_prior_file
 from .reach import reach
 from .samples import SAMPLE_COMMANDS
@@ -243,6 +244,7 @@ def release(
 
 
 app.command()(catch_errors(reach))
+app.command()(catch_errors(plan))
 
 
 @app.command()
