@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import warnings
 from enum import StrEnum
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from .. import __version__
+from ..adjacency import Adjacency
 from ..errors import AccuracyWarning, InvalidArgument
-from ..privacy import Adjacency
 from ..stages import Stage
 from . import ledgers
 from .asking import Reading, asking, catch_errors, files_of, read_discovery, read_domain_option, say_on_error
@@ -76,7 +76,7 @@ class ConstantsChoice(StrEnum):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"crowdgram {metadata.version('crowdgram')}")
+        typer.echo(f"crowdgram {__version__}")
         raise typer.Exit()
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..privacy import Adjacency
+from ..adjacency import Adjacency
 from .streams import FormatChoice
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..privacy import Adjacency
+from ..adjacency import Adjacency
 from ..stages import Stage
 from . import ledgers
 from .asking import Reading, asking, files_of, read_discovery, read_domain_option

@@ -11,6 +11,7 @@ import ibis
 import ibis.expr.operations as ops
 import pyarrow as pa
 
+from ..arrow import numbers_table
 from ..scratch import make_scratch
 from .base import Engine, fresh_name, function, shield
 
@@ -142,8 +143,13 @@ class DuckEngine(Engine):
     def _plan(self, table: ir.Table) -> None:
         self.backend.con.execute(f"EXPLAIN {self._sql(table)}")
 
+    def _fetch(self, table: ir.Table) -> pa.Table:
+        # As Ibis does it, without the part of Ibis that loads pandas.
+        found = self.backend.con.execute(self._sql(table)).to_arrow_table()
+        return found.cast(table.schema().to_pyarrow())
+
     def _rows(self, query: str) -> pa.Table:
-        return pa.table(self.backend.con.execute(query).fetchnumpy())  # a relation would be planned twice
+        return numbers_table(self.backend.con.execute(query).fetchnumpy())  # a relation would be planned twice
 
     def _types(self, table: ir.Table) -> dict[str, str]:
         return {row[0]: row[1] for row in self.backend.con.execute(f"DESCRIBE {self._sql(table)}").fetchall()}
