@@ -75,7 +75,7 @@ def test_the_command_loads_what_it_uses(tmp_path):
     loaded = imported_by(f"{command(asked)}\nassert 'scipy.optimize' not in sys.modules")
     assert output.exists()
     assert {"duckdb", "ibis", "numpy", "pyarrow"} <= set(loaded)
-    assert not {"dp_accounting", "matplotlib", "pandas", "polars", "pyspark"} & set(loaded)
+    assert not {"dp_accounting", "matplotlib", "opendp", "pandas", "polars", "pyspark"} & set(loaded)
 
 
 def test_nobody_can_hand_in_noise():

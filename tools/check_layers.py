@@ -53,7 +53,7 @@ ENGINES = {"ibis", "duckdb", "pyspark", "sqlglot"}  # only under tables
 ENTROPY = {"opendp", "secrets"}  # only in privacy/noise.py
 NOISE = ("privacy", "noise")
 MAY_DRAW = {"privacy", "audit"}  # all others draw through a phase of `Spending`, which records it, and name no sampler
-SAMPLERS = {"sampler", "_sampler", "OPENDP", "_spending"}
+SAMPLERS = {"sampler", "_sampler", "EXACT", "OPENDP", "_spending"}
 HANDS_ON = ("releases", "pipeline")  # takes the sampler of an audit, and hands it to `Spending`
 FRONT = "__init__"  # crowdgram/__init__.py: may import anything of the package
 
@@ -107,6 +107,8 @@ def check(file: Path, root: Path) -> Iterator[str]:
         found.update(
             (line, "numpy.random belongs in synth.py and results/sampling.py only") for line in numpy_random(tree)
         )
+    if parts != NOISE:
+        found.update((line, "random bytes come through privacy/noise.py only") for line in random_bytes(tree))
     if module not in MAY_DRAW and parts != HANDS_ON:
         found.update((line, "only an audit hands a sampler in") for line in sampler_named(tree))
     for line, fault in sorted(found):
@@ -225,6 +227,15 @@ def numpy_random(tree: ast.AST) -> Iterator[int]:
             base = node.value
             if isinstance(base, ast.Name) and base.id in names:
                 yield node.lineno
+
+
+def random_bytes(tree: ast.AST) -> Iterator[int]:
+    """Lines that name a function of `os` that gives random bytes."""
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+        names += [node.attr] if isinstance(node, ast.Attribute) else []
+        if isinstance(node, (ast.expr, ast.stmt)) and {"urandom", "getrandom"} & set(names):
+            yield node.lineno
 
 
 def sampler_named(tree: ast.AST) -> Iterator[int]:

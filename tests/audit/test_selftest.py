@@ -12,7 +12,7 @@ import pytest
 
 from crowdgram.audit import selftest
 from crowdgram.audit.selftest import DRAWS, FALSE_ALARM, UNDETECTED, check_draws
-from crowdgram.privacy.noise import unchecked_draws
+from crowdgram.privacy.noise import bare_draws
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
@@ -23,7 +23,7 @@ def test_the_installed_sampler_passes(kind):
 def exact(kind, scale, draws, seed=1):
     """Noise for stand-ins: quick, seeded, and right where every value can be listed; else as the real one."""
     if scale > 2**10:
-        return unchecked_draws(kind, scale, draws)
+        return bare_draws(kind, scale, draws)
     z = np.arange(-int(50 * scale), int(50 * scale) + 1)
     weights = np.exp(-np.abs(z) / scale if kind == "laplace" else -(z**2) / (2 * scale**2))
     return np.random.default_rng(seed).choice(z, size=draws, p=weights / weights.sum())

@@ -60,7 +60,7 @@ def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
 
 @pytest.mark.slow
 def test_a_biased_sampler_ends_the_audit_before_any_attack(monkeypatch):
-    drawn = noise.unchecked_draws
+    drawn = noise.bare_draws
 
     def biased(kind, scale, draws):
         found = drawn(kind, scale, draws)

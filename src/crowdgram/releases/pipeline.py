@@ -33,7 +33,7 @@ from ..mechanisms import (
     rehearse,
 )
 from ..present.wording import warn_of_too_little
-from ..privacy import OPENDP, Adjacency, Guarantee, Opening, Ready, Sampler, Spending, check_sampler
+from ..privacy import EXACT, Adjacency, Guarantee, Opening, Ready, Sampler, Spending, check_sampler
 from ..results.covariance import number_of_users
 from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
@@ -179,7 +179,7 @@ def run(
     *,
     ledger: LedgerLike | None = None,
     progress: Progress | None = None,
-    sampler: Sampler = OPENDP,
+    sampler: Sampler = EXACT,
 ) -> Release | GroupedRelease | Reach:
     """Answer `query`. Not public: only an audit or a test may give another sampler than OpenDP's."""
     mechanism, search = query.mechanism, None
