@@ -294,8 +294,10 @@ def _clamped(values: Any) -> Integers:
 
 
 def _from_sequence(values: Any) -> npt.NDArray[Any]:
-    """Python integers of any size, kept as they are."""
+    """Python integers of any size, kept as they are; if all fit, as an array of integers."""
     items = list(values)
+    if set(map(type, items)) == {int} and min(items) >= -_CLAMP and max(items) <= _CLAMP:
+        return np.array(items, dtype=np.int64)
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array
