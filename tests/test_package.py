@@ -101,6 +101,7 @@ def test_all_is_complete_and_resolves():
         "Database",
         "Difference",
         "Discover",
+        "DuckDB",
         "GroupedRelease",
         "Guarantee",
         "ItemCount",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         Series,
         SeriesPoint,
     )
-    from .tables import Bins, Csv, Database
+    from .tables import Bins, Csv, Database, DuckDB
 
 __all__ = [
     "Adaptive",
@@ -49,6 +49,7 @@ __all__ = [
     "Database",
     "Difference",
     "Discover",
+    "DuckDB",
     "GroupedRelease",
     "Guarantee",
     "ItemCount",
@@ -83,6 +84,7 @@ _HOMES = {
     "Database": "tables",
     "Difference": "results",
     "Discover": "mechanisms",
+    "DuckDB": "tables",
     "GroupedRelease": "results",
     "Guarantee": "privacy",
     "ItemCount": "results",

@@ -122,6 +122,17 @@ PeriodColumnOption = Annotated[
         "answers for them]"
     ),
 ]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option("--memory-limit", help="Memory of the engine, such as 4GB. [default: 80% of the machine's]"),
+]
+ThreadsOption = Annotated[int | None, typer.Option(help="Threads of the engine. [default: one a core, at least 4]")]
+TempOption = Annotated[
+    str | None,
+    typer.Option(
+        "--temp-directory", help="Folder for what does not fit into memory. [default: the system's temporary folder]"
+    ),
+]
 FormatOption = Annotated[
     FormatChoice | None, typer.Option("--format", help="What standard input holds, for TABLE -. [default: csv]")
 ]

@@ -181,7 +181,7 @@ def run(
     progress: Progress | None = None,
     sampler: Sampler = EXACT,
 ) -> Release | GroupedRelease | Reach:
-    """Answer `query`. Not public: only an audit or a test may give another sampler than OpenDP's."""
+    """Answer `query`. Not public: only an audit or a test may give another sampler than `EXACT`."""
     mechanism, search = query.mechanism, None
     if query.missing:
         guarantee, search = query.guarantee, _plan(query)
@@ -210,6 +210,7 @@ def run(
         within=rows_within(budget),
     )
     with rows.engine as engine:
+        engine.check_resources()
         lists = read_lists(rows, query.domain, query.groups, grouped=query.grouped)
         prior = read_prior(mechanism, rows)
         versions = _versions(engine.name, engine.package)

@@ -7,6 +7,7 @@ from .counts import ROW_LIMIT, Counts, Presence, count_rows, find_presence, know
 from .databases import Database, as_database, is_address
 from .delimited import Csv
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
+from .engines import DuckDB
 from .kinds import Value
 from .rows import Rows, open_rows
 from .sources import Placed, read_columns
@@ -70,6 +71,7 @@ __all__ = [
     "Database",
     "Distances",
     "Domain",
+    "DuckDB",
     "HeldItems",
     "Item",
     "ItemReach",

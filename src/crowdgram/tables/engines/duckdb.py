@@ -14,6 +14,7 @@ import pyarrow as pa
 from ..arrow import numbers_table
 from ..scratch import make_scratch
 from .base import Engine, fresh_name, function, shield
+from .resources import current_resources
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -56,14 +57,19 @@ class DuckEngine(Engine):
 
     @classmethod
     def embedded(cls) -> DuckEngine:
-        """A private in-memory database that spills, if it must, to a folder only this user can read."""
-        folder, remove = make_scratch()
+        """A private in-memory database that spills, if it must, to a folder only this user can read.
+
+        It may use what `current_resources` says.
+        """
+        given = current_resources()
+        folder, remove = make_scratch(given.temp_directory)
         try:
             backend = ibis.duckdb.connect(
                 temp_directory=folder,
                 preserve_insertion_order=False,
                 autoinstall_known_extensions=False,
                 autoload_known_extensions=False,
+                **given.settings,
             )
             backend.raw_sql("SET enable_progress_bar = false")  # it would print to standard output
         except BaseException:
@@ -76,7 +82,9 @@ class DuckEngine(Engine):
             finally:
                 remove()
 
-        return cls(backend, [dispose])
+        engine = cls(backend, [dispose])
+        engine.obeys = given
+        return engine
 
     def exact(self, text: Any) -> Any:
         # Ibis has no COLLATE, but it can call a macro that has. The collation stays with the column in kept tables.
