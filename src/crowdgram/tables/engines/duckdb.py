@@ -153,7 +153,7 @@ class DuckEngine(Engine):
 
     def _fetch(self, table: ir.Table) -> pa.Table:
         # As Ibis does it, without the part of Ibis that loads pandas.
-        found = self.backend.con.execute(self._sql(table)).to_arrow_table()
+        found = self.backend.con.sql(self._sql(table)).to_arrow_table()
         return found.cast(table.schema().to_pyarrow())
 
     def _rows(self, query: str) -> pa.Table:
