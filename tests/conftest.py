@@ -15,6 +15,8 @@ import duckdb
 import pytest
 import typer.testing
 
+import crowdgram
+
 
 def spark_missing() -> str | None:
     """Why Spark cannot run here, in plain words; None if it can."""
@@ -140,28 +142,31 @@ def compiled(spark):
         spark.conf.set(name, value)
 
 
-USUAL_SETTINGS = ("autoinstall_known_extensions", "autoload_known_extensions", "preserve_insertion_order")
+USUAL_SETTINGS = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "preserve_insertion_order": False,
+    **crowdgram.DuckDB().settings,
+}
 
 
 class Databases:
-    """The embedded DuckDB of all tests of this process, by its settings: to start one takes a fifth of a small release.
+    """The embedded DuckDB of all tests of this process: to start one takes a fifth of a small release.
 
     Each engine still has a connection of its own, with temporary tables, macros and settings of its own.
     """
 
     def __init__(self):
-        self.shared, self.process, self.whole = True, os.getpid(), {}
+        self.shared, self.process, self.whole = True, os.getpid(), None
 
     def connect(self, settings):
         """A connection; None if the engine is to start a database of its own, as it does outside of the tests."""
-        usual = {"temp_directory", *USUAL_SETTINGS} == set(settings)
+        usual = settings == {**USUAL_SETTINGS, "temp_directory": settings.get("temp_directory")}
         if not self.shared or not usual or os.getpid() != self.process:
             return None
-        settings = {**settings, "temp_directory": ""}  # nothing spills: tables are small
-        key = tuple(sorted(settings.items()))
-        if key not in self.whole:
-            self.whole[key] = duckdb.connect(config=settings)
-        return self.whole[key].cursor()
+        if self.whole is None:
+            self.whole = duckdb.connect(config={**settings, "temp_directory": ""})  # nothing spills: tables are small
+        return self.whole.cursor()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -182,9 +187,8 @@ def databases():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Backend, "do_connect", do_connect)
         yield made
-    for one in made.whole.values():
-        one.close()
-    made.whole.clear()
+    if made.whole is not None:
+        made.whole.close()
 
 
 @pytest.fixture

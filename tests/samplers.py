@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdgram.privacy import OPENDP
+from crowdgram.privacy import EXACT
 
 
 def _unused(*_: Any) -> Any:
@@ -34,7 +34,7 @@ class Scripted:
         return self.choose_by(scores, scale)
 
     def salt(self):
-        return OPENDP.salt()
+        return EXACT.salt()
 
 
 NO_NOISE = Scripted()
@@ -48,12 +48,12 @@ def exact(values, _scale):
 
 def laplace_for(factor):
     """Laplace noise of another scale than the one that is asked for."""
-    return lambda values, scale: OPENDP.laplace(values, factor * scale, None)
+    return lambda values, scale: EXACT.laplace(values, factor * scale, None)
 
 
 def gaussian_for(factor):
     """Gaussian noise of another sigma than the one that is asked for."""
-    return lambda values, sigma: OPENDP.gaussian(values, factor * sigma, None)
+    return lambda values, sigma: EXACT.gaussian(values, factor * sigma, None)
 
 
 @dataclass
@@ -70,15 +70,15 @@ class Recording:
 
     def laplace(self, values, scale, labels, /):
         self._open("laplace")
-        return OPENDP.laplace(values, scale, labels)
+        return EXACT.laplace(values, scale, labels)
 
     def gaussian(self, values, sigma, labels, /):
         self._open("gaussian")
-        return OPENDP.gaussian(values, sigma, labels)
+        return EXACT.gaussian(values, sigma, labels)
 
     def choose(self, scores, scale, /):
         self._open("choose")
-        return OPENDP.choose(scores, scale)
+        return EXACT.choose(scores, scale)
 
     def salt(self):
-        return OPENDP.salt()
+        return EXACT.salt()

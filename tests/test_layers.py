@@ -157,6 +157,13 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
         ("releases/a.py", "from ..privacy import OPENDP", 1, "only an audit hands a sampler in"),
         ("privacy/ledger.py", "import opendp.prelude as dp", 1, "`opendp` belongs in privacy/noise.py only"),
         ("mechanisms/noise.py", "from opendp import x", 1, "`opendp` belongs"),
+        (
+            "privacy/discrete.py",
+            "import os\nbits = os.urandom(2)",
+            2,
+            "random bytes come through privacy/noise.py only",
+        ),
+        ("tables/a.py", "from os import getrandom", 1, "random bytes come through privacy/noise.py only"),
         ("tables/a.py", "import secrets", 1, "`secrets` belongs in privacy/noise.py only"),
         ("synth.py", "from secrets import x", 1, "`secrets` belongs"),
         ("privacy/noise.py", "import random", 1, "`random` belongs nowhere"),

@@ -14,7 +14,9 @@ import tomllib
 from importlib import resources
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import crowdgram
 
@@ -44,6 +46,38 @@ def test_a_release_does_not_load_what_it_does_not_need():
     assert "numpy" in imported_by(code)  # so the check above can see what is loaded
 
 
+def command(arguments):
+    """A program that runs the command line and goes on."""
+    return (
+        f"import sys\nsys.argv = ['crowdgram', *{arguments!r}]\nfrom crowdgram.cli import main\n"
+        "import contextlib, io\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n    main()"
+    )
+
+
+def test_the_version_needs_no_library():
+    assert imported_by(command(["--version"])) == []
+
+
+def test_the_help_loads_neither_numbers_nor_engines():
+    assert imported_by(command(["--help"])) == ["rich", "typer"]
+
+
+@pytest.mark.slow
+def test_the_command_loads_what_it_uses(tmp_path):
+    """pandas comes with many a function of pyarrow, and scipy.optimize with a search for a root."""
+    table, output = tmp_path / "visits.parquet", tmp_path / "release.json"
+    users = [str(user) for user in range(300)]
+    parquet.write_table(pa.table({"user": users, "page": [f"p{int(user) % 3}" for user in users]}), table)
+    (tmp_path / "pages.txt").write_text("p0\np1\np2\n")
+    asked = ["release", str(table), "--user", "user", "--item", "page", "--epsilon", "1", "--delta", "1e-6", "-q"]
+    asked += ["--domain", str(tmp_path / "pages.txt"), "-o", str(output)]
+    loaded = imported_by(f"{command(asked)}\nassert 'scipy.optimize' not in sys.modules")
+    assert output.exists()
+    assert {"duckdb", "ibis", "numpy", "pyarrow"} <= set(loaded)
+    assert not {"dp_accounting", "matplotlib", "opendp", "pandas", "polars", "pyspark"} & set(loaded)
+
+
 def test_nobody_can_hand_in_noise():
     """A sampler is given inside, by an audit or a test: nothing public takes one."""
     public = [getattr(crowdgram, name) for name in crowdgram.__all__]
@@ -67,6 +101,7 @@ def test_all_is_complete_and_resolves():
         "Database",
         "Difference",
         "Discover",
+        "DuckDB",
         "GroupedRelease",
         "Guarantee",
         "ItemCount",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         Series,
         SeriesPoint,
     )
-    from .tables import Bins, Csv, Database
+    from .tables import Bins, Csv, Database, DuckDB
 
 __all__ = [
     "Adaptive",
@@ -51,6 +51,7 @@ __all__ = [
     "Database",
     "Difference",
     "Discover",
+    "DuckDB",
     "GroupedRelease",
     "Guarantee",
     "ItemCount",
@@ -88,6 +89,7 @@ _HOMES = {
     "Database": "tables",
     "Difference": "results",
     "Discover": "mechanisms",
+    "DuckDB": "tables",
     "GroupedRelease": "results",
     "Guarantee": "privacy",
     "ItemCount": "results",

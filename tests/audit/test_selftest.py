@@ -13,7 +13,9 @@ import pytest
 
 from crowdgram.audit import selftest
 from crowdgram.audit.selftest import DRAWS, FALSE_ALARM, UNDETECTED, check_draws
-from crowdgram.privacy.noise import unchecked_draws
+from crowdgram.privacy import discrete
+from crowdgram.privacy.chances import ALWAYS, Chance, Chances
+from crowdgram.privacy.noise import bare_draws
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
@@ -21,7 +23,7 @@ def test_the_installed_sampler_passes(kind):
     assert check_draws(kind).passed
 
 
-DRAWN = cache(unchecked_draws)
+DRAWN = cache(bare_draws)
 
 
 def exact(kind, scale, draws, seed=1):
@@ -87,3 +89,24 @@ def test_the_stated_power_follows_from_the_number_of_draws():
 @pytest.mark.parametrize(("seen", "chance"), [(0, 2 * 0.9**10), (1, 2 * (0.9**10 + 0.9**9)), (10, 2 * 0.1**10)])
 def test_the_chance_of_a_count_is_the_smaller_tail_twice(seen, chance):
     assert selftest._chance(seen, 10, 0.1) == pytest.approx(min(chance, 1.0), rel=1e-9)
+
+
+def test_a_digit_with_the_wrong_chance_is_caught(monkeypatch):
+    """A fair lowest digit of Laplace noise: at scale 3 its chance is 0.417, off by 47 standard errors."""
+    right = discrete._laplace_parts
+
+    def broken(scale):
+        not_zero, geometric = right.__wrapped__(scale)
+        geometric._low[0] = Chance(lambda places: (2 ** (places - 1), 2 ** (places - 1)))
+        return not_zero, geometric
+
+    monkeypatch.setattr(discrete, "_laplace_parts", broken)
+    assert not check_draws("laplace").passed
+
+
+def test_an_acceptance_without_its_fraction_is_caught(monkeypatch):
+    """Gaussian noise that is kept by the whole part of its exponent alone: nearly Laplace noise."""
+    whole = discrete._digit_chances()[0]
+    always = Chances([ALWAYS] * 2**discrete.FINE)
+    monkeypatch.setattr(discrete, "_digit_chances", lambda: (whole, always, always))
+    assert not check_draws("gaussian").passed

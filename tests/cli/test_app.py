@@ -70,6 +70,19 @@ def script(*arguments, **environment):
 # --- release
 
 
+def test_what_the_engine_may_use(folder):
+    (folder / "scratch").mkdir()
+    given = release("--threads", 1, "--memory-limit", "300MB", "--temp-directory", "scratch")
+    assert given.exit_code == 0, given.stderr
+    assert not list((folder / "scratch").iterdir())
+    (folder / "r.json").unlink()
+    for option, bad in (("--threads", 0), ("--memory-limit", "4"), ("--temp-directory", "none")):
+        refused = release(option, bad)
+        assert refused.exit_code == 2
+        assert f"{option[2:].replace('-', '_')}={bad!r}: needs to be" in refused.stderr
+    assert not (folder / "r.json").exists()
+
+
 def test_release(folder):
     result = release()
     assert result.exit_code == 0, result.stderr

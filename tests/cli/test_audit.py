@@ -14,7 +14,7 @@ from crowdgram.cli.app import app
 from crowdgram.mechanisms import Gaussian
 from crowdgram.privacy import Spending, noise
 
-DRAWN = cache(noise.unchecked_draws)
+DRAWN = cache(noise.bare_draws)
 ARGUMENTS = ["audit", "--weight", "users", "--adjacency", "add-remove", "--runs", "6"]
 
 

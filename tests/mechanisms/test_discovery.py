@@ -25,7 +25,7 @@ from crowdgram.mechanisms.discovery import (
     thresholds_for,
     users_needed,
 )
-from crowdgram.privacy import OPENDP, Adjacency, GaussianEvent, Guarantee, Spending, ThresholdEvent
+from crowdgram.privacy import EXACT, Adjacency, GaussianEvent, Guarantee, Spending, ThresholdEvent
 from crowdgram.privacy.threshold import lone_threshold
 from crowdgram.tables import GAIN, UNIT, item_sets, largest_part, open_rows, tally_rows
 
@@ -34,7 +34,7 @@ from ..samplers import Scripted, gaussian_for
 GUARANTEE = Guarantee(1.0, 1e-6)
 
 
-def found(pairs, guarantee=GUARANTEE, share=0.5, sampler=OPENDP, find=discover):
+def found(pairs, guarantee=GUARANTEE, share=0.5, sampler=EXACT, find=discover):
     users, items = zip(*pairs, strict=True) if pairs else ((), ())
     table = pa.table({"u": pa.array(users, pa.int64()), "i": pa.array(items, pa.int64())})
     rows = open_rows(table, user="u", item="i")
@@ -185,7 +185,7 @@ def test_neighbours_look_alike(broken):
 
     mu = 1.01 here; the two rates are known to 0.03 each in x, so six standard errors allow 0.25 more.
     """
-    sampler = Scripted(gaussian_by=gaussian_for(1 / 2)) if broken else OPENDP
+    sampler = Scripted(gaussian_by=gaussian_for(1 / 2)) if broken else EXACT
     guarantee = Guarantee(5.0, 1e-6)
     mu = plan_discovery(guarantee, 0.999, "gaussian").mu
     users = 5 if broken else 6  # where both rates are far from 0 and 1

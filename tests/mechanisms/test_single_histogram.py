@@ -22,7 +22,7 @@ from crowdgram.mechanisms.single_histogram import (
     query_items_per_user,
 )
 from crowdgram.mechanisms.user_sizes import Bins
-from crowdgram.privacy import OPENDP, Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent
+from crowdgram.privacy import EXACT, Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent
 from crowdgram.releases.registry import as_mechanism
 from crowdgram.tables import UNIT, open_rows, tally_rows, user_totals
 
@@ -44,7 +44,7 @@ def crowd(users, items_each, times=1, kinds=40):
     return [(user, (user + 7 * j) % kinds) for user in range(users) for j in range(items_each) for _ in range(times)]
 
 
-def looking(sampler=OPENDP):
+def looking(sampler=EXACT):
     return Spending(GUARANTEE, sampler=sampler).open().looks(look_reserves(GUARANTEE))
 
 
@@ -161,7 +161,7 @@ def test_a_row_cap_lets_users_count_as_their_rows_do():
 # --- the histogram
 
 
-def histogram(pairs, look=ONE_ITEM, guarantee=GUARANTEE, sampler=OPENDP, raised=1.0):
+def histogram(pairs, look=ONE_ITEM, guarantee=GUARANTEE, sampler=EXACT, raised=1.0):
     """raised: what the chance that the threshold may fail with is multiplied by."""
     rows = tallied(pairs)
     with rows.engine:
@@ -199,7 +199,7 @@ def test_neighbours_look_alike(broken):
 
     4,000 items, each a trial of its own: the rates are 0.12 and 0.32, and 6 standard errors of their logs below 0.3.
     """
-    sampler = Scripted(laplace_by=laplace_for(1 / 3)) if broken else OPENDP
+    sampler = Scripted(laplace_by=laplace_for(1 / 3)) if broken else EXACT
     guarantee, rates = Guarantee(1.0, 0.04), []
     for users in (4, 5):
         pairs = [(item * 100 + user, item) for item in range(4000) for user in range(users)]

@@ -11,7 +11,7 @@ from crowdgram.paper.regimes import dense, learn, sparse
 from crowdgram.paper.selection import changed_symbols
 from crowdgram.paper.variable import doubling_edges, learn_variable, rows_median, rows_quantile
 from crowdgram.privacy import (
-    OPENDP,
+    EXACT,
     Adjacency,
     GaussianEvent,
     Guarantee,
@@ -32,7 +32,7 @@ ADJACENCIES = [Adjacency.ADD_REMOVE, Adjacency.REPLACE]
 DENSE, SPARSE = (10, 60), (60, 10)  # items, rows
 
 
-def start(adjacency=Adjacency.REPLACE, sampler=OPENDP):
+def start(adjacency=Adjacency.REPLACE, sampler=EXACT):
     return Spending(Guarantee(1.0, 1e-6, adjacency), sampler=sampler).open().start()
 
 

@@ -146,7 +146,7 @@ def test_values_beyond_the_clamp_and_saturation() -> None:
     assert np.abs(add_discrete_gaussian(np.array([-(2**63)]), 1.0) + 2**62).max() < 100
     assert np.abs(add_discrete_gaussian(np.array([-5, 5], dtype=np.int8), 1.0)).max() < 100
     # 2^62 = 64 scales of Laplace noise at the largest scale: half of int64 is never left (probability e^-64 a
-    # draw), and what OpenDP does at the end of int64 is to saturate, not to wrap.
+    # draw), and the end of int64 saturates and does not wrap.
     high = add_discrete_laplace([2**62] * 2000, MAX_SCALE)
     assert high.min() > 0
 
@@ -268,8 +268,8 @@ def test_a_version_whose_noise_is_wrong_draws_nothing(version, opendp_is, monkey
         monkeypatch.setattr(noise, made, lambda scale: drawn.append(scale))
     zeros = np.zeros(3, dtype=np.int64)
     for draw in (
-        lambda: add_discrete_laplace(zeros, 3.0),
-        lambda: add_discrete_gaussian(zeros, 3.0),
+        lambda: noise.OPENDP.laplace(zeros, 3.0, None),
+        lambda: noise.OPENDP.gaussian(zeros, 3.0, None),
         lambda: choose_each(zeros.reshape(1, 3), 3.0),
     ):
         with pytest.raises(MissingDependency, match=r"opendp>=0\.14\.2"):
@@ -280,7 +280,7 @@ def test_a_version_whose_noise_is_wrong_draws_nothing(version, opendp_is, monkey
 @pytest.mark.parametrize("version", ["0.14.2", "0.15.0", "0.16.0", "1.0.0"])
 def test_later_versions_draw(version, opendp_is) -> None:
     opendp_is(version)
-    assert add_discrete_laplace([0], 3.0).shape == (1,)
+    assert noise.OPENDP.laplace([0], 3.0, None).shape == (1,)
 
 
 def test_a_release_is_refused_before_its_ledger_is_charged(opendp_is, tmp_path) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from crowdgram.errors import InvalidArgument, InvalidDomain, InvalidTable, UnreadableSource
-from crowdgram.tables import read_domain
+from crowdgram.tables import kinds, read_domain
 
 ITEMS = ["b", "a", "c"]
 
@@ -257,3 +257,43 @@ def test_things_that_are_no_list_of_items(domain):
     with pytest.raises(InvalidDomain, match=f"domain: is a {type(domain).__name__}") as caught:
         read(domain)
     assert "zebra" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [dt.int64, dt.int8, dt.uint64, dt.string])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        ["1", "2"],
+        ["1", "+2", " 3 "],
+        ["1", "2\n3"],
+        ["1_0"],
+        ["٣"],
+        ["", "a"],
+        [1, 2],
+        [1, "2"],
+        [True, 1],
+        [-1, 300],
+        [2**63],
+        ["9" * 31],
+        ["a", "\ud800"],
+        [np.int64(4), 5],
+        [None],
+    ],
+)
+def test_all_at_once_is_one_after_another(values, dtype):
+    """Plain lists are converted in bulk: to the same values, or with the same error."""
+
+    def outcome(act):
+        try:
+            return act(), None
+        except InvalidDomain as error:
+            return None, str(error)
+
+    role = kinds.DOMAIN
+    bulk = outcome(lambda: kinds.convert_all(values, dtype, role, "item"))
+    assert bulk == outcome(lambda: tuple(kinds.convert(value, dtype, role, "item") for value in values))
+    if bulk[0] and (dtype.is_string() or (min(bulk[0]) >= -(2**63) and max(bulk[0]) < 2**63)):
+        column = kinds.arrow_keys(bulk[0], dtype)
+        assert column.to_pylist() == list(bulk[0])
+        assert column.type in (dtype.to_pyarrow(), pa.string())

@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import Floats
 from ..errors import AccuracyWarning
 from ..mechanisms import Estimate
-from ..privacy import OPENDP, Guarantee, Sampler, Spending
+from ..privacy import EXACT, Guarantee, Sampler, Spending
 from ..privacy.accounting import gaussian_sigma, laplace_scale
 from ..privacy.gaussian import gaussian_mu
 from .attack import Case, Finding
@@ -58,7 +58,7 @@ def attack_sampler(
     *,
     draws: int = 20_000,
     confidence: float = 0.99,
-    sampler: Sampler = OPENDP,
+    sampler: Sampler = EXACT,
 ) -> Finding:
     """Attack the noise itself: one number, moved by its sensitivity, drawn many times.
 

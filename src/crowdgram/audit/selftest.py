@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from ..arrays import Booleans, Integers
-from ..privacy.noise import unchecked_draws
+from ..privacy.noise import bare_draws
 
 __all__ = ["DRAWS", "FALSE_ALARM", "UNDETECTED", "SelfTest", "check_draws"]
 
@@ -59,7 +59,7 @@ class SelfTest:
 
 
 def check_draws(
-    kind: NoiseKind, draw: Callable[[NoiseKind, float, int], Integers] = unchecked_draws, draws: int = DRAWS
+    kind: NoiseKind, draw: Callable[[NoiseKind, float, int], Integers] = bare_draws, draws: int = DRAWS
 ) -> SelfTest:
     """Hold `draws` draws at each of SCALES against exact probabilities; the worst event.
 

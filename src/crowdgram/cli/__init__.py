@@ -9,6 +9,11 @@ def main() -> None:
     """Run the command line; the entry point of the `crowdgram` script."""
     import sys
 
+    if sys.argv[1:] == ["--version"]:  # as the option does, but without loading the command line
+        from .. import __version__
+
+        sys.stdout.write(f"crowdgram {__version__}\n")
+        return
     try:
         _run()
     except KeyboardInterrupt:  # before a command has begun: imports take a while

@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import warnings
 from enum import StrEnum
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from .. import __version__
+from ..adjacency import Adjacency
 from ..errors import AccuracyWarning, InvalidArgument
-from ..privacy import Adjacency
 from ..stages import Stage
 from . import ledgers
 from .asking import Reading, asking, catch_errors, files_of, read_discovery, read_domain_option, say_on_error
@@ -35,6 +35,7 @@ from .options import (
     FormatOption,
     LabelOption,
     LedgerOption,
+    MemoryOption,
     OtherOption,
     OutputOption,
     PeriodColumnOption,
@@ -42,6 +43,8 @@ from .options import (
     QueryOption,
     SourceArgument,
     TableOption,
+    TempOption,
+    ThreadsOption,
     TopOption,
     UserOption,
     WhereOption,
@@ -79,7 +82,7 @@ class ConstantsChoice(StrEnum):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"crowdgram {metadata.version('crowdgram')}")
+        typer.echo(f"crowdgram {__version__}")
         raise typer.Exit()
 
 
@@ -170,6 +173,9 @@ def release(
     period_column: PeriodColumnOption = None,
     csv: Annotated[Path | None, typer.Option(help="Also write the distribution as CSV here.")] = None,
     input_format: FormatOption = None,
+    memory_limit: MemoryOption = None,
+    threads: ThreadsOption = None,
+    temp_directory: TempOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
     top: TopOption = 10,
@@ -212,6 +218,7 @@ def release(
         period_column=period_column,
         force=force,
         quiet=quiet,
+        resources=(memory_limit, threads, temp_directory),
     ) as asked:
         made: results.Release | results.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
             asked.table,

@@ -79,10 +79,12 @@ def asking(
     period_column: str | None,
     force: bool,
     quiet: bool,
+    resources: tuple[str | None, int | None, str | None],
 ) -> Iterator[Asked]:
     """Check the options about files before any budget is spent, and show stages and warnings while the release is made.
 
-    inputs: other files that are read, which no output may overwrite.
+    inputs: other files that are read, which no output may overwrite. resources: memory, threads and folder of the
+    engine.
     """
     from ..privacy import Ledger
     from .progress import Stages
@@ -116,6 +118,10 @@ def asking(
         budget = Ledger.open(ledger, label=label, period=period, period_column=period_column)
         budget.check_period()
     with contextlib.ExitStack() as stack:
+        if any(one is not None for one in resources):
+            from ..tables import DuckDB
+
+            stack.enter_context(DuckDB(*resources))
         stages = stack.enter_context(Stages(Console(stderr=True), quiet=quiet))
         stack.enter_context(interruptible(stages, ledger))
         stack.enter_context(show_warnings(stages.console))

@@ -94,7 +94,7 @@ def _said(test: SelfTest) -> str:
         return f"Sampler of {test.kind} noise: {test.events} probabilities fit. Worst: {worst}."
     return (
         f"Sampler of {test.kind} noise: REFUTED. {worst}; a right sampler is so far off with chance {test.chance:.1g}. "
-        "Do not release anything with it: install another version of opendp."
+        "Do not release anything with it: install Crowdgram and NumPy anew."
     )
 
 

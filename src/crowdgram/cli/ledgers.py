@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..adjacency import Adjacency
 from ..errors import UnwritableTarget
-from ..privacy import Adjacency
 from .command import ForceOption, QuietOption
 from .periods import EveryChoice, period_figures, show_periods, whole_user
 from .streams import is_standard, print_json

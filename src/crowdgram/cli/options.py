@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..privacy import Adjacency
+from ..adjacency import Adjacency
 from .streams import FormatChoice
 
 __all__ = [
@@ -120,6 +120,17 @@ PeriodColumnOption = Annotated[
     typer.Option(
         help="Column of dates or timestamps: only rows of --period are read. [default: all rows, and the operator "
         "answers for them]"
+    ),
+]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option("--memory-limit", help="Memory of the engine, such as 4GB. [default: 80% of the machine's]"),
+]
+ThreadsOption = Annotated[int | None, typer.Option(help="Threads of the engine. [default: one a core, at least 4]")]
+TempOption = Annotated[
+    str | None,
+    typer.Option(
+        "--temp-directory", help="Folder for what does not fit into memory. [default: the system's temporary folder]"
     ),
 ]
 FormatOption = Annotated[

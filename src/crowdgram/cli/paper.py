@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from ..adjacency import Adjacency
 from ..errors import InvalidArgument, UnwritableTarget
 from ..files import exists_already
-from ..privacy import Adjacency
 from .command import ForceOption
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..privacy import Adjacency
+from ..adjacency import Adjacency
 from ..stages import Stage
 from .asking import Reading, asking, files_of, read_discovery, read_domain_option
 from .columns import read_bins, read_column, read_user
@@ -25,6 +25,7 @@ from .options import (
     FormatOption,
     LabelOption,
     LedgerOption,
+    MemoryOption,
     OtherOption,
     OutputOption,
     PeriodColumnOption,
@@ -32,6 +33,8 @@ from .options import (
     QueryOption,
     SourceArgument,
     TableOption,
+    TempOption,
+    ThreadsOption,
     TopOption,
     UserOption,
     WhereOption,
@@ -79,6 +82,9 @@ def reach(
     period_column: PeriodColumnOption = None,
     csv: Annotated[Path | None, typer.Option(help="Also write the counts as CSV here.")] = None,
     input_format: FormatOption = None,
+    memory_limit: MemoryOption = None,
+    threads: ThreadsOption = None,
+    temp_directory: TempOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
     top: TopOption = 10,
@@ -100,6 +106,7 @@ def reach(
         period_column=period_column,
         force=force,
         quiet=quiet,
+        resources=(memory_limit, threads, temp_directory),
     ) as asked:
         made = releases.reach(
             asked.table,

@@ -51,11 +51,12 @@ def input_as_file(kind: FormatChoice) -> Iterator[str]:
     Its rows are private, so it is in a scratch folder, like those that the engine spills to: readable by its owner
     only, and removed by the next release if this process is killed.
     """
+    from ..tables.engines.resources import current_resources
     from ..tables.scratch import make_scratch
 
     if sys.stdin is None or sys.stdin.isatty():  # None: closed
         raise UnreadableSource("TABLE '-': needs a table on standard input, which has none. Pipe one into it.")
-    folder, remove = make_scratch()
+    folder, remove = make_scratch(current_resources().temp_directory)
     try:
         path = os.path.join(folder, f"standard-input.{kind.value}")
         _copy_input(path)

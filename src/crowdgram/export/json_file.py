@@ -21,6 +21,7 @@ from ..privacy.guarantee import MAX_EPSILON
 from ..results.grouped import GroupedRelease
 from ..results.release import OWN_SUM, Release
 from ..results.values import Item, Other, Quantity, is_unlisted, values_of
+from .json_text import document_text
 from .writing import write_whole
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "check_items",
     "check_promise",
     "item_to_json",
+    "items_to_json",
     "kinds_of",
     "load",
     "load_joint",
@@ -88,12 +90,17 @@ def load_joint(path: str | os.PathLike[str]) -> Release:
 def to_text(release: Release | GroupedRelease) -> str:
     """The content of the file that `save` writes. A grouped release is the joint one that it is made of, and a mark."""
     joint = release.joint if isinstance(release, GroupedRelease) else release
-    document = {**to_document(joint), "grouped": isinstance(release, GroupedRelease)}
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return document_text({**_fields(joint), "grouped": isinstance(release, GroupedRelease)})
 
 
 def to_document(release: Release) -> dict[str, Any]:
     """The release as plain JSON values."""
+    fields = _fields(release).items()
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields}
+
+
+def _fields(release: Release) -> dict[str, Any]:
+    """The release as JSON values and arrays."""
     return {
         "schema": "crowdgram-release",
         "schema_version": SCHEMA_VERSION,
@@ -107,9 +114,8 @@ def to_document(release: Release) -> dict[str, Any]:
         "predicted_l1_error": release.predicted_l1_error,
         "item_columns": list(release.item_columns),
         "item_kinds": kinds_of(release.items),
-        "items": [item_to_json(item) for item in release.items],
-        **{name: getattr(release, name).tolist() for name in _ARRAYS},
-        **{name: None if (found := getattr(release, name)) is None else found.tolist() for name in _OPTIONAL},
+        "items": items_to_json(release.items),
+        **{name: getattr(release, name) for name in (*_ARRAYS, *_OPTIONAL)},
         "divisor": asdict(release.divisor),
         "total": None if release.total is None else asdict(release.total),
         "users": None if release.users is None else _ends(release.users),
@@ -182,10 +188,17 @@ def parse_document(document: dict[str, Any], where: str) -> Release | GroupedRel
 def kinds_of(items: Sequence[Item]) -> list[str]:
     """What the values of each item column are, by their Python types; "string" if only the other item is there."""
     found = []
-    for column in zip(*(values_of(item) for item in items), strict=True):
+    for place in range(len(values_of(items[0]))):
+        column = (values_of(item)[place] for item in items)
         value = next((value for value in column if not isinstance(value, Other)), "")
         found.append(next((kind for kind, python in _VALUE_TYPES.items() if isinstance(value, python)), "string"))
     return found
+
+
+def items_to_json(items: Sequence[Item]) -> list[Any]:
+    """All items as JSON."""
+    plain = set(map(type, items)) <= {str, int, bool}
+    return list(items) if plain else [item_to_json(item) for item in items]
 
 
 def item_to_json(item: Item) -> Any:

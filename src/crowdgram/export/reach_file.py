@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -12,7 +11,8 @@ from ..errors import CrowdgramError, InvalidArgument, UnreadableSource
 from ..privacy import Guarantee, event_from_dict, event_to_dict
 from ..results.reach import Reach
 from ..results.values import Quantity
-from .json_file import check_items, check_promise, item_to_json, kinds_of, read_items
+from .json_file import check_items, check_promise, items_to_json, kinds_of, read_items
+from .json_text import document_text
 
 __all__ = ["REACH_SCHEMA", "REACH_VERSION", "parse_reach", "reach_to_text"]
 
@@ -35,10 +35,10 @@ def reach_to_text(reach: Reach) -> str:
         "left_out": None if reach.left_out is None else _ends(reach.left_out),
         "item_columns": list(reach.item_columns),
         "item_kinds": kinds_of(reach.items),
-        "items": [item_to_json(item) for item in reach.items],
-        **{name: getattr(reach, name).tolist() for name in _ARRAYS},
+        "items": items_to_json(reach.items),
+        **{name: getattr(reach, name) for name in _ARRAYS},
     }
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return document_text(document)
 
 
 def parse_reach(document: dict[str, Any], where: str) -> Reach:

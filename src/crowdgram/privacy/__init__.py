@@ -27,7 +27,7 @@ from crowdgram.privacy.events import (
 from crowdgram.privacy.filters import Cost, Filter, Plan, cost_of, opaque_cost
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
 from crowdgram.privacy.ledger import Entry, Ledger
-from crowdgram.privacy.noise import OPENDP, Labels, Sampler, check_sampler
+from crowdgram.privacy.noise import EXACT, OPENDP, Labels, Sampler, check_sampler
 from crowdgram.privacy.spending import (
     AnyFinish,
     Found,
@@ -44,6 +44,7 @@ from crowdgram.privacy.spending import (
 )
 
 __all__ = [
+    "EXACT",
     "OPENDP",
     "Adjacency",
     "AnyFinish",

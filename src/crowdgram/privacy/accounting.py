@@ -15,13 +15,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 
 from crowdgram.errors import InvalidArgument, PrivacyViolation
 from crowdgram.privacy.events import Event, GaussianEvent, SelectionEvent, ThresholdEvent
 from crowdgram.privacy.gaussian import gaussian_delta, gaussian_deltas, gaussian_epsilon, gaussian_mu
 from crowdgram.privacy.guarantee import Guarantee
 from crowdgram.privacy.losses import GridLoss, PureEvent, compose_losses, float_up, pure_epsilon
+from crowdgram.privacy.roots import find_root
 
 __all__ = [
     "TAU",
@@ -213,7 +213,7 @@ def _bracket(delta: Callable[[float], float], most: float, high: float) -> tuple
     low = next((low for low in lows if excess(low) < 0.0), None)
     if low is None:
         return 0.0, lows[-1]
-    root = brentq(excess, low, high, xtol=2.0**-44 * low, rtol=2.0**-44, disp=False)
+    root = find_root(excess, low, high, 2.0**-44)
     enough, too_much = root * (1.0 - 2.0**-42), root * (1.0 + 2.0**-42)
     return (enough, too_much) if excess(enough) <= 0.0 < excess(too_much) else (0.0, high)
 

@@ -5,36 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
+from crowdgram.adjacency import Adjacency
 from crowdgram.errors import InvalidArgument
 
 __all__ = ["MAX_EPSILON", "Adjacency", "Guarantee"]
 
 MAX_EPSILON = 100.0
-
-
-class Adjacency(StrEnum):
-    """Which two tables count as neighbours.
-
-    ADD_REMOVE: one has all rows of one unit more than the other (the number of units is private).
-    REPLACE: all rows of one unit are changed for any others (the number of units is public).
-    """
-
-    ADD_REMOVE = "add-remove"
-    REPLACE = "replace"
-
-    @classmethod
-    def parse(cls, value: object) -> Adjacency:
-        """The adjacency named by `value`, or InvalidArgument with the choices."""
-        try:
-            return cls(value)  # type: ignore[arg-type]
-        except ValueError:
-            choices = " or ".join(f"'{choice.value}'" for choice in cls)
-            raise InvalidArgument(
-                f"adjacency={value!r}: needs to be {choices}. 'add-remove' is the usual choice.", argument="adjacency"
-            ) from None
 
 
 @dataclass(frozen=True, slots=True)

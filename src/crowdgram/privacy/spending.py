@@ -35,7 +35,7 @@ from .events import (
 )
 from .guarantee import Adjacency, Guarantee
 from .losses import PureEvent, pure_epsilon
-from .noise import OPENDP, Sampler
+from .noise import EXACT, Sampler
 
 __all__ = [
     "AnyFinish",
@@ -60,7 +60,7 @@ class Spending:
     that the table was asked. `sampler` draws the noise; only an audit or a test gives another than OpenDP's.
     """
 
-    def __init__(self, guarantee: Guarantee, *, sampler: Sampler = OPENDP) -> None:
+    def __init__(self, guarantee: Guarantee, *, sampler: Sampler = EXACT) -> None:
         self.guarantee = guarantee
         self._sampler = sampler
         self._events: list[Event] = []

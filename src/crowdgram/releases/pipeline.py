@@ -34,7 +34,7 @@ from ..mechanisms import (
     rehearse,
 )
 from ..present.wording import warn_of_too_little
-from ..privacy import OPENDP, Adjacency, Guarantee, Opening, Ready, Sampler, Spending, check_sampler
+from ..privacy import EXACT, Adjacency, Guarantee, Opening, Ready, Sampler, Spending, check_sampler
 from ..results.covariance import number_of_users
 from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
@@ -180,9 +180,9 @@ def run(
     *,
     ledger: LedgerLike | None = None,
     progress: Progress | None = None,
-    sampler: Sampler = OPENDP,
+    sampler: Sampler = EXACT,
 ) -> Release | GroupedRelease | Reach:
-    """Answer `query`. Not public: only an audit or a test may give another sampler than OpenDP's."""
+    """Answer `query`. Not public: only an audit or a test may give another sampler than `EXACT`."""
     mechanism = query.mechanism
     guarantee, search = promise_of(query)
     if progress is not None and not callable(progress):
@@ -208,6 +208,7 @@ def run(
         within=rows_within(budget),
     )
     with rows.engine as engine:
+        engine.check_resources()
         lists, prior, items, request = read_public(rows, query, report)
         versions = _versions(engine.name, engine.package)
         spending = Spending(guarantee, sampler=sampler)

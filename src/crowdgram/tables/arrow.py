@@ -6,15 +6,30 @@ own. So one rule holds for a type however it is stored, and whoever made the tab
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..arrays import Integers
 from ..errors import InvalidTable
 
-__all__ = ["UTF8", "as_text", "check_users", "flat", "holds_text", "in_years", "is_foreign"]
+__all__ = [
+    "UTF8",
+    "as_text",
+    "check_users",
+    "flat",
+    "holds_text",
+    "in_years",
+    "integers",
+    "is_foreign",
+    "numbers_table",
+    "string_column",
+]
 
 UTF8 = "utf-8"
 
@@ -31,6 +46,34 @@ _LARGE = {
     pa.binary_view(): pa.large_binary(),
 }
 """Written out, what a dictionary holds once may be more than the 2 GiB that a chunk of the small types can hold."""
+
+
+def numbers_table(columns: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
+    """A table of columns of numbers. `pa.array` would load pandas, which takes longer than many a release."""
+    made = []
+    for values in columns.values():
+        whole = np.ascontiguousarray(values)
+        made.append(pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), [None, pa.py_buffer(whole)]))
+    return pa.Table.from_arrays(made, names=list(columns))
+
+
+def integers(column: pa.ChunkedArray) -> Integers:
+    """The integers of a column without nulls; `to_numpy` would load pandas too."""
+    if column.null_count:
+        raise ValueError("nulls in a column of sums")
+    parts = [np.zeros(0, dtype=np.int64)]
+    for chunk in column.cast(pa.int64()).chunks:
+        parts.append(np.frombuffer(chunk.buffers()[1], np.int64, len(chunk), 8 * chunk.offset))
+    return np.concatenate(parts)
+
+
+def string_column(values: Sequence[str]) -> pa.Array:
+    """Strings as a column; in the same way, and for the same reason, as `numbers_table`."""
+    encoded = [value.encode() for value in values]
+    ends = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
+    small = ends[-1] < 2**31
+    buffers = [None, pa.py_buffer(ends.astype(np.int32) if small else ends), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string() if small else pa.large_string(), len(encoded), buffers)
 
 
 def as_text(values: pa.Array, codec: str = UTF8) -> pa.Array:

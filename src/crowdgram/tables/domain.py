@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 import ibis.expr.datatypes as dt
+import numpy as np
 import pyarrow as pa
 
 from ..errors import InvalidArgument, InvalidDomain, UnreadableSource
+from .arrow import numbers_table
 from .engines import Engine, fetch_public
-from .kinds import Value, arrow_keys, convert
+from .kinds import Value, arrow_keys, convert_all
 from .roles import DOMAIN, Role
 from .sources import SUFFIXES, read_column, read_columns
 
@@ -58,13 +60,13 @@ class Domain:
         columns: Iterable[Any] = zip(*self.items, strict=True) if len(keys) > 1 else [self.items]
         parts = zip(keys, columns, self.types, strict=True)
         placed = {name: arrow_keys(values, dtype) for name, values, dtype in parts}
-        places = pa.array(range(len(self.items)), type=pa.int64())
+        places = numbers_table({"idx": np.arange(len(self.items))}).column(0)
         return engine.upload(pa.table({**placed, "idx": places}), "placing the domain")
 
     def upload_groups(self, engine: Engine) -> ir.Table:
         """The table (item, own) in the engine; `own` is the place of a group's own item."""
         first = len(self.items)
-        places = pa.array(range(first, first + len(self.groups)), type=pa.int64())
+        places = numbers_table({"own": np.arange(first, first + len(self.groups))}).column(0)
         values = arrow_keys(self.groups, self.types[0])
         return engine.upload(pa.table({"item": values, "own": places}), "placing the groups")
 
@@ -76,7 +78,7 @@ def read_domain(domain: object, item_type: dt.DataType, *, item: str = "item", r
     item column or with one column only); a pair (path, column); or a column of a pandas, polars, pyarrow or Ibis
     table. `role`: the argument that it was given as.
     """
-    values = tuple(convert(value, item_type, role, item) for value in _values(domain, item, role))
+    values = convert_all(_values(domain, item, role), item_type, role, item)
     _check_distinct(values, role)
     return Domain(values, (item_type,))
 
@@ -101,8 +103,9 @@ def read_joint_domain(
             for name, kind in zip(names, types, strict=True)
         ]
         return combined(parts, types)
-    rows = _joint_values(domain, names, role)
-    items = tuple(tuple(convert(v, t, role, n) for v, t, n in zip(row, types, names, strict=True)) for row in rows)
+    rows = list(_joint_values(domain, names, role))
+    columns = zip(zip(*rows, strict=True) if rows else [()] * len(names), types, names, strict=True)
+    items = tuple(zip(*(convert_all(column, kind, role, name) for column, kind, name in columns), strict=True))
     _check_distinct(items, role)
     return Domain(items, tuple(types))
 

@@ -27,10 +27,13 @@ PREFIX = "crowdgram-"
 LOCK = "in-use"
 
 
-def make_scratch() -> tuple[str, Callable[[], None]]:
-    """A new folder, and what removes it. Folders of processes that died are removed first."""
-    sweep()
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))  # mode 0700
+def make_scratch(within: str | os.PathLike[str] | None = None) -> tuple[str, Callable[[], None]]:
+    """A new folder, and what removes it. Folders of processes that died are removed first.
+
+    within: the folder to make it in; the system's for temporary files by default.
+    """
+    sweep(within)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=within))  # mode 0700
     try:
         held = _lock(folder)
     except BaseException:
@@ -46,11 +49,11 @@ def make_scratch() -> tuple[str, Callable[[], None]]:
     return str(folder), remove
 
 
-def sweep() -> None:
+def sweep(within: str | os.PathLike[str] | None = None) -> None:
     """Remove the scratch folders of this user whose process is gone."""
     if fcntl is None:
         return
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for folder in Path(tempfile.gettempdir() if within is None else within).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if _is_own(folder):
                 _remove_if_left(folder)

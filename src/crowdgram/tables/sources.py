@@ -43,6 +43,8 @@ _SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
 SUFFIXES = CSV_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
 _BATCH, _TEXT = 2**11, 2**20
 """Rows of a DuckDB relation that are handed over at once, and the bytes that each text of them is below."""
+_SMALL = 2**23
+"""Bytes of Parquet files that are read one after another, without the threads of a dataset."""
 
 
 @dataclass(frozen=True)
@@ -392,10 +394,8 @@ def _scan(
             check_users(schema, user)
         stored = [schema.field(name).type for name in wanted]
         if any(is_foreign(kind) or holds_text(kind) for kind in stored):
-            from pyarrow import dataset  # loads pandas
-
             # The engine's own reader would fail on a moment that it cannot hold, and on text that is not UTF-8.
-            return engine.register(in_years(dataset.dataset(paths, format="parquet", schema=schema), wanted))
+            return engine.register(in_years(_stored_rows(paths, schema, wanted), wanted))
         return table.select(*wanted)
     if suffix in JSON_SUFFIXES:
         if user is None:
@@ -423,6 +423,23 @@ def _scan(
     read = header if user is None else _all_or(columns, header)
     # Not by the engine's own reader: it starts in the middle of a file, and one user's text can mislead it there.
     return engine.register(delimited(paths, delimiter, header, read, form.encoding))
+
+
+def _stored_rows(paths: Sequence[str], schema: pa.Schema, wanted: Sequence[str]) -> Any:
+    """Parquet files as Arrow. Datasets load pandas, which takes longer than to read small files one after another."""
+    if sum(os.path.getsize(path) for path in paths) > _SMALL:
+        from pyarrow import dataset
+
+        return dataset.dataset(paths, format="parquet", schema=schema)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for path in paths:
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(columns=list(wanted)):
+                    yield pa.record_batch([batch.column(name) for name in wanted], schema=chosen)
+
+    chosen = pa.schema([schema.field(name) for name in wanted])
+    return pa.RecordBatchReader.from_batches(chosen, batches())
 
 
 def _check_same_types(files: list[_File], columns: Sequence[str]) -> pa.Schema:

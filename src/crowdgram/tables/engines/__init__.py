@@ -9,12 +9,23 @@ import pyarrow as pa
 
 from .base import Engine, fresh_name, shield
 from .duckdb import DuckEngine
+from .resources import DuckDB
 from .spark import SparkEngine
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["ENGINES", "DuckEngine", "Engine", "SparkEngine", "engine_for", "fetch_public", "fresh_name", "shield"]
+__all__ = [
+    "ENGINES",
+    "DuckDB",
+    "DuckEngine",
+    "Engine",
+    "SparkEngine",
+    "engine_for",
+    "fetch_public",
+    "fresh_name",
+    "shield",
+]
 
 ENGINES: dict[str, type[Engine]] = {"duckdb": DuckEngine, "pyspark": SparkEngine}
 """By the name of the Ibis backend: where tables are worked on in place. The conformance suite holds all to the same

@@ -23,8 +23,9 @@ import ibis.expr.datatypes as dt
 import pyarrow as pa
 import sqlglot
 
-from ...errors import CrowdgramError, EngineFailure
+from ...errors import CrowdgramError, EngineFailure, InvalidArgument
 from ...interrupts import catch_interrupts
+from .resources import DuckDB, current_resources
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -103,6 +104,7 @@ class Engine(ABC):
         self.backend = backend
         self._kept: list[str] = []
         self._on_close = list(on_close)
+        self.obeys = DuckDB()
 
     def __enter__(self) -> Engine:
         return self
@@ -115,6 +117,16 @@ class Engine(ABC):
     @property
     def name(self) -> str:
         return str(self.backend.name)
+
+    def check_resources(self) -> None:
+        """Refuse to go on if the caller limits the embedded engine, and the table is in another one."""
+        asked = current_resources()
+        if asked and self.obeys != asked:
+            raise InvalidArgument(
+                f"table: is worked on in {self.package} as you connected it, which {asked!r} does not reach. Set the "
+                "options of that engine, and leave these out.",
+                argument="table",
+            )
 
     def keep(self, table: ir.Table, stage: str) -> ir.Table:
         """Compute `table` once and keep the result for later passes, its numbers in the types that Ibis states.

@@ -11,8 +11,10 @@ import ibis
 import ibis.expr.operations as ops
 import pyarrow as pa
 
+from ..arrow import numbers_table
 from ..scratch import make_scratch
 from .base import Engine, fresh_name, function, shield
+from .resources import current_resources
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -55,14 +57,19 @@ class DuckEngine(Engine):
 
     @classmethod
     def embedded(cls) -> DuckEngine:
-        """A private in-memory database that spills, if it must, to a folder only this user can read."""
-        folder, remove = make_scratch()
+        """A private in-memory database that spills, if it must, to a folder only this user can read.
+
+        It may use what `current_resources` says.
+        """
+        given = current_resources()
+        folder, remove = make_scratch(given.temp_directory)
         try:
             backend = ibis.duckdb.connect(
                 temp_directory=folder,
                 preserve_insertion_order=False,
                 autoinstall_known_extensions=False,
                 autoload_known_extensions=False,
+                **given.settings,
             )
             backend.raw_sql("SET enable_progress_bar = false")  # it would print to standard output
         except BaseException:
@@ -75,7 +82,9 @@ class DuckEngine(Engine):
             finally:
                 remove()
 
-        return cls(backend, [dispose])
+        engine = cls(backend, [dispose])
+        engine.obeys = given
+        return engine
 
     def exact(self, text: Any) -> Any:
         # Ibis has no COLLATE, but it can call a macro that has. The collation stays with the column in kept tables.
@@ -145,8 +154,13 @@ class DuckEngine(Engine):
     def _plan(self, table: ir.Table) -> None:
         self.backend.con.execute(f"EXPLAIN {self._sql(table)}")
 
+    def _fetch(self, table: ir.Table) -> pa.Table:
+        # As Ibis does it, without the part of Ibis that loads pandas.
+        found = self.backend.con.sql(self._sql(table)).to_arrow_table()
+        return found.cast(table.schema().to_pyarrow())
+
     def _rows(self, query: str) -> pa.Table:
-        return pa.table(self.backend.con.execute(query).fetchnumpy())  # a relation would be planned twice
+        return numbers_table(self.backend.con.execute(query).fetchnumpy())  # a relation would be planned twice
 
     def _types(self, table: ir.Table) -> dict[str, str]:
         return {row[0]: row[1] for row in self.backend.con.execute(f"DESCRIBE {self._sql(table)}").fetchall()}

@@ -20,6 +20,7 @@ import numpy as np
 from ...arrays import Integers
 from ...errors import InvalidArgument, PrivacyViolation
 from .. import counts as counting
+from ..arrow import integers
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -183,7 +184,7 @@ def fetch_totals(engine: Engine, grouped: ir.Table, size: int, stage: str) -> In
 def dense(found: pa.Table, name: str, size: int) -> Integers:
     """A column by `idx`, with zeros at the places that are missing."""
     totals = np.zeros(size, dtype=np.int64)
-    totals[found.column("idx").to_numpy()] = found.column(name).to_numpy()
+    totals[integers(found.column("idx"))] = integers(found.column(name))
     return totals
 
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 import numpy as np
-import pyarrow as pa
 
 from ...arrays import Integers
 from ...errors import InvalidArgument
+from ..arrow import numbers_table
 from ..counts import Counts
 from .base import (
     UNIT,
@@ -381,7 +381,7 @@ def _table(own: ir.Table, norm: Any) -> ir.Table:
 
 def _beside(counts: Counts, columns: dict[str, Integers]) -> ir.Table:
     """The cells with public values of their items beside them."""
-    places = counts.engine.upload(pa.table({"idx": np.arange(counts.items), **columns}), "placing the centre")
+    places = counts.engine.upload(numbers_table({"idx": np.arange(counts.items), **columns}), "placing the centre")
     return counts.cells.inner_join(places, "idx")
 
 

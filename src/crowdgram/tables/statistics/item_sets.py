@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 import numpy as np
-import pyarrow as pa
 
 from ...arrays import Integers
 from ...errors import InvalidArgument
+from ..arrow import numbers_table
 from ..engines import Engine
 from ..kinds import convert
 from ..rows import Rows
@@ -114,7 +114,7 @@ class WeightedSets(Statistic[ItemSets, BoundedSum[Integers]]):
         active = np.flatnonzero(self.gains)
         if not len(active):
             return np.zeros(view.items, dtype=np.int64)
-        table = view.engine.upload(pa.table({"idx": active, "gain": self.gains[active]}), "placing gains")
+        table = view.engine.upload(numbers_table({"idx": active, "gain": self.gains[active]}), "placing gains")
         held = view.members.inner_join(table, "idx").select("user", "idx", "gain")
         squares = held.group_by("user").agg(squares=(held.gain * held.gain).sum().cast("int64"))
         owners = squares.inner_join(view.users, "user")
@@ -146,7 +146,7 @@ def placed_items(
     """The items at these places of (*keys, idx), with their places, in the order of their values."""
     if not len(places):
         return {}
-    wanted = engine.upload(pa.table({"idx": places}), "placing items")
+    wanted = engine.upload(numbers_table({"idx": places}), "placing items")
     chosen = numbered.inner_join(wanted, "idx").select(*keys, "idx")
     found = engine.fetch(chosen, "reading the items that were found")
     engine.drop(wanted)

@@ -16,6 +16,7 @@ import ibis
 import numpy as np
 
 from ...arrays import Integers
+from ..arrow import integers
 from ..counts import ROW_LIMIT, Counts
 from .base import Bound, OneUser, Statistic, Vector, check_row_cap, digest, digest_of
 from .histograms import UsersByRows
@@ -96,7 +97,7 @@ class Tally(Statistic[Counts, Tallies]):
         drawn = _drawn(view, self.rows, self.salt)
         grouped = drawn.group_by("idx", "n").agg(users=drawn.count().cast("int64"))
         found = view.engine.fetch(grouped, "tallying users by item")
-        idx, times, users = (found.column(name).to_numpy().astype(np.int64) for name in ("idx", "n", "users"))
+        idx, times, users = (integers(found.column(name)) for name in ("idx", "n", "users"))
         order = np.lexsort((times, idx))
         edges = [self.rows - 1, ROW_LIMIT] if self.rows > 1 else [ROW_LIMIT]
         takers = int(view.sum(UsersByRows(edges)).values[-1])

@@ -1,0 +1,42 @@
+"""JSON text: as Python writes it if lists are short, and the same values if they are long."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from crowdgram.export import json_text
+from crowdgram.export.json_text import document_text
+
+ODD = [0.0, -0.0, 1.0, 0.1, 1e-300, 5e-324, 1.7976931348623157e308, 1e21, 1e22, 123456789.0, 2.0**53, -1 / 3]
+
+
+def test_short_documents_are_written_as_ever():
+    document = {"a": 1, "b": {"c": [1, {"d": None}], "e": []}, "f": np.array(ODD), "g": ["ä\n", True], "h": []}
+    plain = {**document, "f": ODD}
+    assert document_text(document) == json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def test_long_lists_hold_the_same_values_on_one_line(monkeypatch):
+    monkeypatch.setattr(json_text, "PIECE", 1000)
+    drawn = np.random.default_rng(4).random(json_text.LONG - len(ODD) + 17) * 10.0 ** np.random.default_rng(5).integers(
+        -300, 300, json_text.LONG - len(ODD) + 17
+    )
+    numbers = np.concatenate([ODD, drawn])
+    items = [f'"{number}"\n' for number in range(json_text.LONG)]
+    text = document_text({"numbers": numbers, "part": numbers[::2][: json_text.LONG // 2], "items": items})
+    assert len(text.splitlines()) < json_text.LONG
+    read = json.loads(text)
+    assert np.array(read["numbers"], dtype=np.float64).tobytes() == (numbers + 0.0).tobytes()
+    assert read["items"] == items
+
+
+@pytest.mark.parametrize("size", [3, json_text.LONG])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_json_has_no_word_for_is_refused(size, bad):
+    numbers = np.zeros(size)
+    numbers[1] = bad
+    with pytest.raises(ValueError, match="Out of range float values"):
+        document_text({"numbers": numbers})
