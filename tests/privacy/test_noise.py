@@ -17,7 +17,7 @@ from scipy import stats
 
 import crowdgram
 from crowdgram.errors import InvalidArgument, MissingDependency
-from crowdgram.privacy import noise
+from crowdgram.privacy import LaplaceEvent, noise
 from crowdgram.privacy.noise import MAX_SCALE, add_discrete_gaussian, add_discrete_laplace, choose_each, fresh_salt
 
 FALSE_ALARM = 1e-6
@@ -186,12 +186,35 @@ def test_bad_scales_are_refused(bad: object) -> None:
         [True],
         [None],
         np.array([1, 2.5], dtype=object),
+        np.ma.masked_array([1, 2], mask=[False, True]),
     ],
 )
 def test_values_that_are_not_integers_are_refused_and_not_quoted(bad: object) -> None:
     with pytest.raises(InvalidArgument, match="values") as caught:
         add_discrete_gaussian(bad, 2.0)  # type: ignore[arg-type]
     assert "2.5" not in str(caught.value)
+
+
+class Unmoved(np.ndarray):
+    """An array to which nothing can be added."""
+
+    def __add__(self, _: object) -> Unmoved:
+        return self
+
+
+def test_an_array_that_adds_in_its_own_way_is_taken_as_plain_numbers() -> None:
+    for add in (add_discrete_gaussian, add_discrete_laplace):
+        noisy = add(np.zeros(50, dtype=np.int64).view(Unmoved), 2.0**30)
+        assert type(noisy) is np.ndarray
+        assert noisy.any()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_a_scale_that_no_double_holds_is_refused_whatever_its_type(kind: type) -> None:
+    with pytest.raises(InvalidArgument, match=r"^scale=9007199254740993"):
+        add_discrete_laplace([1], kind(2**53 + 1))
+    with pytest.raises(InvalidArgument, match=r"^scale=9007199254740993"):
+        LaplaceEvent(purpose="p", sensitivity=1, scale=kind(2**53 + 1), dimension=1)
 
 
 def test_salts_are_fresh() -> None:

@@ -29,7 +29,7 @@ __all__ = ["read_operator", "record"]
 _FIXED = ("variant_name", "privacy_parameters", "number_of_privacy_units", "tier", "url_slug")
 """Fields that the release states itself, or that follow: an operator may not give them."""
 _SECURITY = (
-    "Users are added up in bounded integers, and noise is drawn over the integers by OpenDP's exact samplers from "
+    "Users are added up in bounded integers, and noise is drawn over the integers by exact samplers from "
     "the operating system's generator, so that no floating-point number of the table is noised. Engine errors, which "
     "may quote rows, are withheld. How long a release takes and how much memory it needs are not protected: releases "
     "are to be run where untrusted parties cannot measure these."

@@ -159,7 +159,7 @@ class DrawsLaplace(Phase):
         """Add discrete Laplace noise to sums of vectors of l1 norm at most `bound`, for `epsilon`.
 
         `dimension`: a public bound on the number of sums, if that number is private. `labels` names the sums then, to
-        a sampler that must know; OpenDP's never asks.
+        a sampler that must know; that of releases never asks.
         """
         scale = self.laplace_scale(bound, epsilon)
         event = LaplaceEvent(purpose, self._l1(bound), scale, _dimension(purpose, len(sums), dimension))

@@ -257,6 +257,8 @@ def _check_purpose(purpose: object) -> None:
 
 def _positive(name: str, value: Any) -> float:
     is_bool = isinstance(value, bool) or type(value).__name__ == "bool"
+    if not is_bool and hasattr(value, "__index__"):
+        value = value.__index__()  # NumPy's integers would be compared after rounding
     try:
         number = math.nan if is_bool or isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):

@@ -268,6 +268,7 @@ def _choice_measurement(scale: float) -> Any:
 
 def _checked_scale(name: str, scale: Any) -> float:
     is_number = isinstance(scale, int | float | np.integer | np.floating) and not isinstance(scale, bool)
+    scale = int(scale) if isinstance(scale, np.integer) else scale  # NumPy would compare after rounding
     if not is_number or not math.isfinite(scale) or not 1.0 <= scale <= MAX_SCALE or float(scale) != scale:
         raise InvalidArgument(f"{name}={scale!r}: needs to be a number from 1 to 2^56.", argument=name)
     return float(scale)
@@ -275,7 +276,10 @@ def _checked_scale(name: str, scale: Any) -> float:
 
 def _clamped(values: Any) -> Integers:
     """The values as int64, clamped to +-2^62. A message never quotes them: they are private."""
-    array = values if isinstance(values, np.ndarray) else _from_sequence(values)
+    if isinstance(values, np.ma.MaskedArray):  # adding noise would leave what is masked as it is
+        raise InvalidArgument("values: is a masked array. Fill it first.", argument="values")
+    # A subclass may add in its own way.
+    array = np.asarray(values) if isinstance(values, np.ndarray) else _from_sequence(values)
     if array.ndim != 1:
         raise InvalidArgument(
             f"values: has {array.ndim} dimensions, and needs to be a vector. Flatten it first.", argument="values"

@@ -52,6 +52,8 @@ def numbers_table(columns: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
     """A table of columns of numbers. `pa.array` would load pandas, which takes longer than many a release."""
     made = []
     for values in columns.values():
+        if np.ma.is_masked(values):
+            raise ValueError("nulls in a column of numbers")
         whole = np.ascontiguousarray(values)
         made.append(pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), [None, pa.py_buffer(whole)]))
     return pa.Table.from_arrays(made, names=list(columns))
