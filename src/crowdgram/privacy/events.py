@@ -256,7 +256,7 @@ def _check_purpose(purpose: object) -> None:
 
 
 def _positive(name: str, value: Any) -> float:
-    is_bool = isinstance(value, bool) or type(value).__name__ == "bool"
+    is_bool = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
     try:
         number = math.nan if is_bool or isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -271,7 +271,7 @@ def _positive(name: str, value: Any) -> float:
 
 
 def _positive_integer(name: str, value: Any) -> int:
-    is_bool = isinstance(value, bool) or type(value).__name__ == "bool"
+    is_bool = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
     if is_bool or not hasattr(value, "__index__") or value.__index__() < 1:
         raise InvalidArgument(f"{name}={value!r}: needs to be a whole number, at least 1.", argument=name)
     number: int = value.__index__()

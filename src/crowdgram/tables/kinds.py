@@ -159,7 +159,7 @@ def _lower(value: object) -> str:
 
 def _whole(value: object) -> int | None:
     """`value` as an integer, if it is one. Arrays have the method too, and refuse."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+    if isinstance(value, bool) or type(value).__name__ == "bool_" or not isinstance(value, SupportsIndex):
         return None
     try:
         return value.__index__()
