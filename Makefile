@@ -1,4 +1,4 @@
-# make setup | demo | test | test-fast | test-thorough | check | docs | bench | bench-accuracy | bench-discovery | kills | audit | fuzz | clean
+# make setup | demo | test | test-fast | test-thorough | test-versions | check | docs | bench | bench-accuracy | bench-discovery | kills | audit | fuzz | clean
 # A machine needs Python 3.11 or newer, git and make. Spark's tests also need Java 17, and those of reports Chromium; they are skipped, with the reason, without it.
 
 PYTHON ?= python3
@@ -9,7 +9,7 @@ WORKERS ?= 2
 # Compiled modules are kept, whatever the shell says: without them every process that a test starts compiles its own.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-fast test-thorough check format docs bench bench-accuracy bench-discovery kills audit fuzz clean
+.PHONY: setup demo test test-fast test-thorough test-versions check format docs bench bench-accuracy bench-discovery kills audit fuzz clean
 
 setup: $(READY)
 
@@ -34,6 +34,11 @@ test-fast: setup
 # Hours: all combinations where `make test` tries pairs, and ten times the random examples.
 test-thorough: setup
 	CROWDGRAM_TESTS=thorough $(BIN)/python -m pytest -n $(WORKERS)
+
+# With the lowest and with the newest versions that pyproject.toml allows, on each Python from 3.11 to 3.14 that is there.
+# PYTHONS="3.11 3.13", VERSIONS=lowest and TESTS="-m slow tests/privacy" choose among them.
+test-versions:
+	$(PYTHON) tools/versions.py $(PYTHONS:%=--python %) $(VERSIONS:%=--versions %) $(if $(TESTS),-- $(TESTS))
 
 check: setup
 	$(BIN)/ruff format --check .
@@ -73,4 +78,4 @@ fuzz: setup
 	$(BIN)/python bench/fuzz.py --cases $(or $(CASES),20000)
 
 clean:
-	rm -rf $(VENV) demo-out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .versions demo-out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

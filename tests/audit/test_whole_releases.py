@@ -130,6 +130,7 @@ def test_whole_releases_by_name():
         "groups: auto",
         "counts: auto",
         "columns: auto",
+        "computed: auto",
         "periods: auto",
         "reach",
         "prior: auto",

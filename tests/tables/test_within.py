@@ -81,7 +81,7 @@ def test_a_zone_is_taken_in_utc():
 
 def test_the_zone_of_a_session_moves_no_row():
     connection = ibis.duckdb.connect()
-    connection.raw_sql("CREATE TABLE v AS SELECT 'u' AS u, 1 AS i, TIMESTAMPTZ '2026-10-31 20:00+00' AS day")
+    connection.raw_sql("CREATE TABLE v AS SELECT 'u' AS u, 1 AS i, TIMESTAMPTZ '2026-10-31 20:00:00+00' AS day")
     connection.raw_sql("SET TimeZone = 'Asia/Tokyo'")
     connection.raw_sql("SET Calendar = 'buddhist'")
     assert kept(connection.table("v")) == []

@@ -1,4 +1,5 @@
-"""Whole releases under attack, from rows to what comes out: found items, groups, counts, columns, periods, a prior.
+"""Whole releases under attack, from rows to what comes out: found items, groups, counts, several and
+computed columns, periods, a prior.
 
 A mechanism is attacked on counts. Here the rest is: how rows become counts, which items they are counted for, and what
 finding these gives away. The tables of each release are made to be hard for it.
@@ -21,6 +22,7 @@ from ..privacy import Adjacency, Guarantee, Ledger, Spending
 from ..releases.pipeline import run
 from ..releases.query import Query
 from ..releases.registry import as_mechanism, make_mechanism
+from ..tables import Bins
 from .attack import Case
 from .pairs import RowPair
 
@@ -36,6 +38,8 @@ PERIODS = ("2026-10", "2026-11")
 MANY = 30
 """Items of a release with a prior, so that it takes rounds."""
 HUGE = 2**62
+BINNED = Bins("2 * value", (0, 10, 20))
+"""The item of a release whose columns are all computed."""
 
 RowTuples = tuple[tuple[int, ...], ...]
 
@@ -104,7 +108,8 @@ def release_cases(
 
 def run_release(table: Any, spending: Spending, request: Request, **arguments: Any) -> Any:
     """A whole release of `table`. Its budget is its own; `spending` says how large it is, and who draws the noise."""
-    query = Query(user="user", guarantee=spending.guarantee, weight=request.weight, **arguments)
+    asked = {"user": "user", **arguments}
+    query = Query(guarantee=spending.guarantee, weight=request.weight, **asked)
     return run(table, query, sampler=spending.sampler)
 
 
@@ -190,6 +195,18 @@ def _counted(adjacency: Adjacency) -> tuple[RowPair, ...]:
     )
 
 
+def _computed(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """A user of huge counts, rows that the filter drops and rows outside the bins; a user of dropped rows only."""
+    columns = ("user", "value", "n")
+    crowd = tuple((user, value, 2) for user in range(200) for value in (1, 7, 30))
+    heavy = ((TARGET_USER, 1, HUGE), (TARGET_USER, 1, HUGE), (TARGET_USER, 30, 3), (TARGET_USER, 70, HUGE))
+    dropped = ((TARGET_USER, 70, HUGE), (TARGET_USER, 1, -HUGE))
+    return (
+        RowPair("a user of computed items", columns, crowd, heavy, _replaced(adjacency, ((TARGET_USER, 7, HUGE),))),
+        RowPair("a user whose rows are dropped", columns, crowd, dropped, _replaced(adjacency, ((TARGET_USER, 7, 1),))),
+    )
+
+
 def _joint(adjacency: Adjacency) -> tuple[RowPair, ...]:
     """A user at one corner of two columns, in a crowd that is everywhere."""
     crowd = tuple((user, kind, place) for user in range(200) for kind in KINDS for place in PLACES)
@@ -260,6 +277,20 @@ WHOLE_RELEASES = {
             "columns",
             {"item": ["kind", "place"], "domain": {"kind": list(KINDS), "place": list(PLACES)}},
             _joint,
+            run_release,
+        ),
+        WholeRelease(
+            "computed",  # and named as columns that the table has
+            {
+                "user": {"user": "user // 2"},
+                "item": {"value": BINNED},
+                "count": "n",
+                "where": "value < 50 and n < 9000000000000000000",
+                "domain": list(BINNED.names),
+                "other": "elsewhere",
+                "max_rows_per_user": 5,
+            },
+            _computed,
             run_release,
         ),
         WholeRelease("periods", {"item": "item", "domain": list(KINDS)}, _periods, run_periods),

@@ -256,7 +256,7 @@ def _check_purpose(purpose: object) -> None:
 
 
 def _positive(name: str, value: Any) -> float:
-    is_bool = isinstance(value, bool) or type(value).__name__ == "bool"
+    is_bool = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
     if not is_bool and hasattr(value, "__index__"):
         value = value.__index__()  # NumPy's integers would be compared after rounding
     try:
@@ -273,7 +273,7 @@ def _positive(name: str, value: Any) -> float:
 
 
 def _positive_integer(name: str, value: Any) -> int:
-    is_bool = isinstance(value, bool) or type(value).__name__ == "bool"
+    is_bool = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
     if is_bool or not hasattr(value, "__index__") or value.__index__() < 1:
         raise InvalidArgument(f"{name}={value!r}: needs to be a whole number, at least 1.", argument=name)
     number: int = value.__index__()

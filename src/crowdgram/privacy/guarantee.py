@@ -88,7 +88,7 @@ class Guarantee:
 
 def _number(name: str, value: object, next_step: str) -> float:
     """A finite number as a float. Scalars of numpy are accepted; bool and text are not."""
-    is_bool = isinstance(value, bool) or type(value).__name__ == "bool"  # numpy.bool as well
+    is_bool = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # numpy.bool as well
     if is_bool or not hasattr(value, "__float__"):
         raise InvalidArgument(f"{name}={value!r}: needs to be a number. {next_step}", argument=name)
     try:
