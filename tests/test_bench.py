@@ -26,7 +26,7 @@ def beside(monkeypatch):
     """The benchmarks are scripts and import each other by name, as they do when they are run."""
     monkeypatch.syspath_prepend(str(BENCH))
     yield
-    for name in ("accuracy", "discovery", "invented", "prior", "reach", "top", "tuned"):
+    for name in ("accuracy", "discovery", "invented", "plan", "prior", "reach", "top", "tuned"):
         sys.modules.pop(name, None)
 
 
@@ -272,3 +272,52 @@ def test_the_most_common_items():
     assert top.judged(load, 2, [{0: 0.4, 2: 0.2}] * 2) == "0.4 ± 0, 0.50"
     assert len(top.listed(load, 2.0)(2)) == 2
     assert len(top.two_stage(load, 0.2)(2)) == 2
+
+
+@pytest.fixture
+def plans():
+    return importlib.import_module("plan")
+
+
+def test_the_grid_of_plans_is_as_wide_as_it_says(plans):
+    grid = list(plans.grid())
+    assert len(set(grid)) == len(grid) == 72
+    for name, values in (("users", plans.USERS), ("rows", plans.ROWS), ("items", plans.ITEMS)):
+        assert {getattr(one, name) for one in grid} == set(values)
+    assert {(one.weight, one.delta > 0) for one in grid} == {(w, d) for w in ("rows", "users") for d in (True, False)}
+    assert {one.adjacency for one in grid} == {"add-remove", "replace"}
+    assert {one.preset for one in grid} == set(plans.PRESETS)
+    assert set(grid) <= set(plans.load())  # all are recorded
+
+
+def test_presets_of_the_grid_are_those_of_plans(plans):
+    from crowdgram.planning import PRESETS, TAILS, TASTES
+
+    assert {name: (TAILS[name], TASTES[name]) for name in PRESETS} == plans.PRESETS
+
+
+def test_a_plan_is_compared_with_a_mean(plans, tmp_path, monkeypatch, capsys):
+    one = plans.Setting(100, 2, 5, 4.0, 0.0, "users", "add-remove", "alike")
+    assert one.mean_rows == 2
+    monkeypatch.setattr(plans, "RECORDED", tmp_path / "plan.json")
+    monkeypatch.setattr("crowdgram.planning.expected.MOST_RUNS", 2)
+    plans.record([(0, one)], 2, 2)
+    known = plans.load()
+    assert known[one].repeat == 2
+    assert 0 < known[one].mean < 1
+    plans.record([(0, one)], 2, 2)
+    assert plans.load() == known  # what is known is not measured again
+    plans.compare([(0, one)])
+    assert "of 1 settings within 30%" in capsys.readouterr().out
+    assert plans.summary(np.array([1.0, 1.29, 0.78, 2.0])) == (
+        "3 of 4 settings within 30%; worst: planned over measured 2.00"
+    )
+
+
+def test_a_real_table_is_described(plans, tmp_path, monkeypatch, capsys):
+    Crowd(users=200, rows=5, items=6, tail=0.5, differ=0.2, seed=1).write(tmp_path / "small.parquet")
+    monkeypatch.setattr(plans, "error_of", lambda crowd, weight, _: crowd.answer(weight).max())
+    plans.main(["--tables", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["small, rows", "small, users"]
+    assert all("described" in line for line in lines)

@@ -69,12 +69,13 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
             "export.py": "from . import arrays, escaping, inference, results\n",
             "present.py": "from .export import e\n",
             "releases/__init__.py": "from ..paper import B\nfrom ..present import p\nself.random = 1\n",
+            "planning/simulation.py": "import numpy as np\nrun(sampler=np.random.default_rng())\n",
             "audit.py": "from .privacy import noise\nfrom .synth import Crowd\nrun(sampler=noise)\n",
             "cli/__init__.py": "import typer\nfrom .. import audit\nfrom ..releases import R\nfrom .main import run\n",
             "cli/main.py": "",
         },
     )
-    assert run(root) == (0, ["layers: 21 modules, in order"])
+    assert run(root) == (0, ["layers: 22 modules, in order"])
 
 
 @pytest.mark.slow
@@ -166,9 +167,12 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
             "privacy/noise.py",
             "import numpy.random",
             1,
-            "numpy.random belongs in synth.py and results/sampling.py only",
+            "numpy.random belongs in synth.py, results/sampling.py and planning/simulation.py only",
         ),
         ("releases/a.py", "import numpy as np\nnp.random.default_rng()", 2, "numpy.random belongs"),
+        ("planning/a.py", "import numpy as np\nnp.random.default_rng()", 2, "numpy.random belongs"),
+        ("planning/a.py", "run(sampler=1)", 1, "only an audit hands a sampler in"),
+        ("releases/a.py", "from ..planning import plan", 1, "may not import the higher layer `planning`"),
         ("releases/pipeline.py", "from ..results.sampling import sample", 1, "results/release.py only"),
         ("cli/a.py", "from ..results.sampling import sample", 1, "results/release.py only"),
         ("tables/synth.py", "from numpy.random import default_rng", 1, "numpy.random belongs"),

@@ -30,6 +30,7 @@ LAYERS = (
     {"export"},
     {"present"},
     {"releases"},
+    {"planning"},
     {"audit"},
     {"cli"},
 )
@@ -47,7 +48,9 @@ CALLED_BY_METHODS = {"inference", "export", "present"}
 # Draws synthetic items from a release that is made: ordinary randomness, which nothing but the release may reach.
 SAMPLING = ("results", "sampling")
 MAY_SAMPLE = ("results", "release")
-SIMULATION = {("synth",), SAMPLING}
+# Draws simulated crowds, and noise of the right size for them: nobody's rows are in it.
+PLANNED = ("planning", "simulation")
+SIMULATION = {("synth",), SAMPLING, PLANNED}
 
 ENGINES = {"ibis", "duckdb", "pyspark", "sqlglot"}  # only under tables
 ENTROPY = {"opendp", "secrets"}  # only in privacy/noise.py
@@ -105,9 +108,10 @@ def check(file: Path, root: Path) -> Iterator[str]:
             found.add((one.line, fault))
     if parts not in SIMULATION:
         found.update(
-            (line, "numpy.random belongs in synth.py and results/sampling.py only") for line in numpy_random(tree)
+            (line, "numpy.random belongs in synth.py, results/sampling.py and planning/simulation.py only")
+            for line in numpy_random(tree)
         )
-    if module not in MAY_DRAW and parts != HANDS_ON:
+    if module not in MAY_DRAW and parts not in (HANDS_ON, PLANNED):
         found.update((line, "only an audit hands a sampler in") for line in sampler_named(tree))
     for line, fault in sorted(found):
         yield f"{shown(file)}:{line}: {fault}"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .export import load
     from .mechanisms import Adaptive, Auto, Discover
     from .paper import Paper
+    from .planning import Plan, plan
     from .present.report import report
     from .privacy import Adjacency, Guarantee, Ledger
     from .releases import reach, recover, release
@@ -58,6 +59,7 @@ __all__ = [
     "Ledger",
     "Other",
     "Paper",
+    "Plan",
     "Quantity",
     "Reach",
     "ReachedItem",
@@ -66,6 +68,7 @@ __all__ = [
     "SeriesPoint",
     "__version__",
     "load",
+    "plan",
     "reach",
     "recover",
     "release",
@@ -93,6 +96,7 @@ _HOMES = {
     "Ledger": "privacy",
     "Other": "results",
     "Paper": "paper",
+    "Plan": "planning",
     "Quantity": "results",
     "Reach": "results",
     "ReachedItem": "results",
@@ -100,6 +104,7 @@ _HOMES = {
     "Series": "results",
     "SeriesPoint": "results",
     "load": "export",
+    "plan": "planning",
     "reach": "releases",
     "recover": "releases",
     "release": "releases",

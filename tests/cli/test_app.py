@@ -472,8 +472,8 @@ def test_stages_are_plain_lines_and_the_same_for_all_tables(folder):
     stages = [[line for line in one.splitlines() if not line.startswith("warning: ")] for one in heard]
     assert stages[0] == stages[1] == stages[2]
     lines = stages[0]
-    assert lines[0] == "crowdgram: opening the table"
-    assert lines[-1] == "crowdgram: saving the release"
+    assert lines[0] == "crowdgram: opening the table (0%)"
+    assert lines[-1] == "crowdgram: saving the release (98%)"
     assert all(line.startswith("crowdgram: ") and "\x1b" not in line for line in lines)
 
 

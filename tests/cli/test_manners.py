@@ -134,7 +134,7 @@ def test_a_weak_guarantee_is_warned_of_before_the_ledger_is_charged(folder, more
         "r.json",
     ).stderr.splitlines()
     warned = next(place for place, line in enumerate(lines) if said in line)
-    assert warned < lines.index("crowdgram: charging the ledger")
+    assert warned < lines.index("crowdgram: charging the ledger (4%)")
 
 
 def test_an_epsilon_of_ten_is_not_warned_of(folder):

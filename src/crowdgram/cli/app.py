@@ -47,6 +47,7 @@ from .options import (
     WhereOption,
 )
 from .paper import PAPER_COMMANDS
+from .plan import plan
 from .priors import read_prior_file
 from .reach import reach
 from .saved import MEASURE, SAVED_COMMANDS, MeasureChoice
@@ -248,6 +249,7 @@ def release(
 
 
 app.command()(catch_errors(reach))
+app.command()(catch_errors(plan))
 
 
 @app.command()

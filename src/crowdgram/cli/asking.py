@@ -29,7 +29,7 @@ from .streams import FormatChoice, input_as_file, is_standard
 
 if TYPE_CHECKING:
     from ..privacy import Ledger
-    from .display import Stages
+    from .progress import Stages
 
 __all__ = [
     "Asked",
@@ -85,7 +85,7 @@ def asking(
     inputs: other files that are read, which no output may overwrite.
     """
     from ..privacy import Ledger
-    from .display import Stages
+    from .progress import Stages
 
     if label and ledger is None:
         raise InvalidArgument(

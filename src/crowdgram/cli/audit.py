@@ -27,7 +27,7 @@ from ..audit import (
 )
 from ..mechanisms import Weight
 from ..privacy import Adjacency, Guarantee
-from .display import Stages
+from .progress import Stages
 
 __all__ = ["Options", "run"]
 
@@ -133,20 +133,22 @@ def _chosen(options: Options) -> tuple[Case, ...]:
 
 
 def _lines(chosen: Iterable[Case], options: Options, stages: Stages) -> Iterator[_Line]:
-    for case in chosen:
+    cases = list(chosen)
+    parts = len(cases) + (len(NOISE_KINDS) + len(MUTANTS) if options.mutants else 0)
+    for number, case in enumerate(cases):
         title = f"attacking {case.name} by {case.weight}, {case.claim.adjacency.value}"
-        stages(title)
+        stages(title, number / parts)
         yield _judge(attack(case, runs=options.runs, confidence=options.confidence))
         if options.black_box and case.pairs is None:
-            stages(f"{title}, from outside")
+            stages(f"{title}, from outside", number / parts)
             yield _judge(attack_releases(case, runs=options.black_box, confidence=options.confidence))
     if not options.mutants:
         return
-    for kind, delta in NOISE_KINDS:
-        stages(f"attacking the sampler of {kind} noise")
+    for number, (kind, delta) in enumerate(NOISE_KINDS, len(cases)):
+        stages(f"attacking the sampler of {kind} noise", number / parts)
         yield _judge(attack_sampler(kind, Guarantee(4.0, delta), confidence=options.confidence))
-    for mutant in MUTANTS:
-        stages(f"attacking {mutant.broken.name}, which is broken on purpose")
+    for number, mutant in enumerate(MUTANTS, len(cases) + len(NOISE_KINDS)):
+        stages(f"attacking {mutant.broken.name}, which is broken on purpose", number / parts)
         found = attack(mutant.broken, runs=options.runs, confidence=options.confidence, pairs=mutant.pairs)
         caught = found.refuted
         yield _Line(replace(found, how=mutant.what), "caught" if caught else "MISSED", caught)

@@ -14,7 +14,8 @@ from ..files import exists_already
 from ..releases import release
 from ..results import Item, Release
 from ..synth import Crowd
-from .display import Stages, show_release
+from .display import show_release
+from .progress import Stages
 
 __all__ = ["run"]
 

@@ -1,17 +1,11 @@
-"""The terminal: stages while a release is made, then a table and the sentences about it.
-
-Stages name what is being done, never sizes or times: both depend on the private table.
-"""
+"""The terminal: a table, and the sentences about it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -22,44 +16,10 @@ from ..present.wording import INNER_PARAMETERS, number, sentences
 from ..results import GroupedRelease, Other, Reach, Release
 from ..results.values import Measure
 
-__all__ = ["Stages", "printable", "say", "show", "show_entropy", "show_release"]
+__all__ = ["printable", "say", "show", "show_entropy", "show_release"]
 
 _BAR = 24
 _MOST_GROUPS = 20
-
-
-class Stages:
-    """Shows each stage as it starts: a spinner on a terminal, plain lines elsewhere; nothing if `quiet`.
-
-    console: of standard error; whatever else is printed there meanwhile goes through it, so that no spinner cuts it.
-    passed: the stages so far. written: the files that the command has written so far.
-    """
-
-    def __init__(self, console: Console, *, quiet: bool = False) -> None:
-        self.console = console
-        self._quiet = quiet
-        self._status: Status | None = None
-        self.passed: list[str] = []
-        self.written: list[Path] = []
-
-    def __enter__(self) -> Stages:
-        if self.console.is_terminal and not self._quiet:
-            self._status = self.console.status("starting")
-            self._status.start()
-        return self
-
-    def __call__(self, stage: str) -> None:
-        self.passed.append(stage)
-        if self._status is not None:
-            self._status.update(stage)
-        elif not self._quiet:
-            self.console.print(f"crowdgram: {stage}", markup=False, highlight=False)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._status is not None:
-            self._status.stop()
 
 
 def say(console: Console, text: str) -> None:

@@ -83,8 +83,8 @@ def complexity(
     """Measure how many users each mechanism needs for an l1 error of alpha, by rows a user."""
     from ..export import write_whole
     from .complexity import COMPARED, PURE, Question, as_csv, as_json, measure, tables
-    from .display import Stages
     from .figures import draw_complexity, png
+    from .progress import Stages
 
     sizes = _whole_numbers("--rows", rows)
     names = [name.strip() for name in mechanisms.split(",")]

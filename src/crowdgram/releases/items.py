@@ -118,7 +118,7 @@ def _warn_of_spelling(rows: Rows, argument: str, place: int, values: Sequence[ob
             f"{argument}: holds {text!r}, which no row can have, because {rows.names[place]!r} is computed with "
             f"{function}, which gives {gives}. Write the list in the same way.",
             AccuracyWarning,
-            stacklevel=6,  # the caller of `release`, behind `sanitize_errors`
+            stacklevel=7,  # the caller of `release`, behind `sanitize_errors`
         )
 
 

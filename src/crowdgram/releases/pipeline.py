@@ -52,15 +52,15 @@ from .budgets import (
     store_release,
 )
 from .exception_hygiene import sanitize_errors
-from .items import check_tells, found_domain, named_items, public_domain, read_lists, sought_rows, with_bins
-from .priors import read_prior
+from .items import Lists, check_tells, found_domain, named_items, public_domain, read_lists, sought_rows, with_bins
+from .priors import ReadPrior, read_prior
 from .query import Column, Columns, Query
 from .registry import as_mechanism
 
 if TYPE_CHECKING:
     from ..tables import Domain, Rows
 
-__all__ = ["release", "run"]
+__all__ = ["promise_of", "read_public", "release", "run"]
 
 MIN_MU = 1e-5
 """Below this and MIN_EPSILON, the result would be all noise, and some of the noise would not fit 64-bit integers."""
@@ -183,12 +183,8 @@ def run(
     sampler: Sampler = OPENDP,
 ) -> Release | GroupedRelease | Reach:
     """Answer `query`. Not public: only an audit or a test may give another sampler than OpenDP's."""
-    mechanism, search = query.mechanism, None
-    if query.missing:
-        guarantee, search = query.guarantee, _plan(query)
-    else:
-        _check_affordable(query.guarantee, mechanism)
-        guarantee = mechanism.promised(query.guarantee)
+    mechanism = query.mechanism
+    guarantee, search = promise_of(query)
     if progress is not None and not callable(progress):
         raise InvalidArgument(
             f"progress={progress!r}: needs to be a function that takes a stage, or None. Try progress=print.",
@@ -212,18 +208,10 @@ def run(
         within=rows_within(budget),
     )
     with rows.engine as engine:
-        lists = read_lists(rows, query.domain, query.groups, grouped=query.grouped)
-        prior = read_prior(mechanism, rows)
+        lists, prior, items, request = read_public(rows, query, report)
         versions = _versions(engine.name, engine.package)
         spending = Spending(guarantee, sampler=sampler)
         opening = spending.open()
-        request = Request(query.weight, query.max_rows_per_user, report)
-        items = public_domain(rows, lists, other=query.other is not None) if search is None else None
-        if items is not None and isinstance(mechanism, Mechanism):
-            check_tells(items, mechanism)
-            if prior is not None:
-                prior.check_covers(items)
-                request = replace(request, prior=prior.over(items))
         number = 0
         if budget is not None:
             report(Stage.CHARGING)
@@ -265,6 +253,33 @@ def run(
             report(Stage.STORING)
             store_release(budget, number, made)
         return made
+
+
+def promise_of(query: Query) -> tuple[Guarantee, tuple[Searching, DiscoveryPlan] | None]:
+    """What a release promises; if items are to be found, what a search may spend and what follows it. A budget that is
+    too small is refused. Nothing is opened.
+    """
+    if query.missing:
+        return query.guarantee, _plan(query)
+    _check_affordable(query.guarantee, query.mechanism)
+    return query.mechanism.promised(query.guarantee), None
+
+
+def read_public(rows: Rows, query: Query, report: Progress) -> tuple[Lists, ReadPrior | None, Domain | None, Request]:
+    """The public lists, in the types of the item columns; the prior; the items, unless they are to be found; and the
+    request to the mechanism. All of it is checked, and no row is read.
+    """
+    mechanism = query.mechanism
+    lists = read_lists(rows, query.domain, query.groups, grouped=query.grouped)
+    prior = read_prior(mechanism, rows)
+    request = Request(query.weight, query.max_rows_per_user, report)
+    items = None if query.missing else public_domain(rows, lists, other=query.other is not None)
+    if items is not None and isinstance(mechanism, Mechanism):
+        check_tells(items, mechanism)
+        if prior is not None:
+            prior.check_covers(items)
+            request = replace(request, prior=prior.over(items))
+    return lists, prior, items, request
 
 
 def _estimate(

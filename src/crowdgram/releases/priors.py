@@ -53,7 +53,7 @@ class ReadPrior:
             warnings.warn(
                 f"prior: {inside / whole:.0%} of its weight is on items of domain. Check the spelling of both.",
                 AccuracyWarning,
-                stacklevel=5,  # the caller of `release`, behind `sanitize_errors`
+                stacklevel=6,  # the caller of `release`, behind `sanitize_errors`
             )
 
     def over(self, domain: Domain) -> Floats:

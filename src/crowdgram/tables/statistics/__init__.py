@@ -23,6 +23,7 @@ from .centred import (
     Centre,
     Distances,
     Level,
+    SimulatedCrowd,
     UsersByDistance,
     distances,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "OneUser",
     "RootOfItems",
     "SampledRow",
+    "SimulatedCrowd",
     "Statistic",
     "Tallies",
     "Tally",

@@ -9,6 +9,7 @@ every bound: docs/proofs/bounded-sums.md.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -48,6 +49,7 @@ __all__ = [
     "Centre",
     "Distances",
     "Level",
+    "SimulatedCrowd",
     "UsersByDistance",
     "distances",
     "sum_levels",
@@ -165,8 +167,18 @@ class Distances:
         self.counts.engine.drop(self.table)
 
 
+class SimulatedCrowd(Counts):
+    """Counts of invented users, in memory: they need no engine. `planning` has them, and nothing else."""
+
+    @abstractmethod
+    def distances(self, centre: Centre, norm: Norm) -> Distances:
+        """Every user measured against `centre`."""
+
+
 def distances(counts: Counts, centre: Centre, norm: Norm = "l2") -> Distances:
     """Measure every user against `centre`. One pass over the counts; none in l2 if the centre is even."""
+    if isinstance(counts, SimulatedCrowd):
+        return counts.distances(centre, norm)
     if len(centre.coordinates) != counts.items:
         raise InvalidArgument(
             f"centre: has {len(centre.coordinates)} coordinates, and needs one for each of {counts.items} items.",

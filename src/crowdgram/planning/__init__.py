@@ -1,0 +1,10 @@
+"""Plans: the error to expect of a release that is not made yet, from public figures and simulated crowds."""
+
+from __future__ import annotations
+
+from .expected import Bound, Expected
+from .planner import plan
+from .shapes import PRESETS, TAILS, TASTES, Preset
+from .value import Plan
+
+__all__ = ["PRESETS", "TAILS", "TASTES", "Bound", "Expected", "Plan", "Preset", "plan"]
