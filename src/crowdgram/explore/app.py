@@ -73,7 +73,7 @@ def make_app(access: Access, work: Work | None = None) -> Application:
         Route("/releases/{place:int}/release.json", made(_document)),
         *(Route(f"/{name}", _answer(call), methods=["POST"]) for name, call in asked.items()),
     ]
-    return Guard(Starlette(routes=routes), access)  # type: ignore[arg-type]
+    return Guard(Starlette(routes=routes), access)
 
 
 def _answer(call: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Callable[[Request], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Callable
 
@@ -32,7 +33,8 @@ def serve(port: int = 0, *, ready: Callable[[str], None]) -> None:
                 ws="none",
             )
             ready(access.address)
-            uvicorn.Server(config).run(sockets=[listening])
+            with contextlib.suppress(KeyboardInterrupt):  # once it has let a release that runs come to its end
+                uvicorn.Server(config).run(sockets=[listening])
         return
     raise MissingDependency(
         f"crowdgram explore: {missing} is not installed. Install it with: pip install 'crowdgram[explore]'",

@@ -112,7 +112,7 @@ class Work:
             warnings.simplefilter("ignore")
             for category in (AccuracyWarning, PrivacyWarning):
                 warnings.simplefilter("always", category)
-            made: Any = releases.release(  # type: ignore[call-overload]
+            made: Any = releases.release(
                 job.opened,
                 epsilon=job.epsilon,
                 delta=job.delta,

@@ -36,7 +36,7 @@
     ...Object.fromEntries(sliders.map((name) => [name, value(name)])),
     ...Object.fromEntries(["delta", "weight", "tails", "tastes"].map((name) => [name, crowd.elements[name].value])),
   });
-  const GRID = { epsilon: [-1.3, -1, -0.7, -0.4, 0, 0.3, 0.6, 1], users: [2, 2.75, 3.5, 4.25, 5, 6, 7], rows_per_user: [0, 0.6, 1.2, 1.8, 2.4, 3] };
+  const GRID = { epsilon: [-1.3, -0.8, -0.4, 0, 0.5, 1], users: [2, 3, 4, 5, 6, 7], rows_per_user: [0, 0.7, 1.3, 2, 3] };
   const NAMES = { epsilon: "epsilon", users: "users", rows_per_user: "rows per user" };
   const known = new Map();
   const estimate = async (form) => {
