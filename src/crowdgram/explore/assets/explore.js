@@ -101,7 +101,14 @@
       say(answer, "answer error", [said.error]);
     }
   };
-  crowd.addEventListener("input", plan);
+  const touched = new Set(); /* what was changed in the form of part 2 no longer follows the plan */
+  const follow = () => {
+    for (const name of ["epsilon", "delta", "weight"]) {
+      if (!touched.has(name)) find(`#job [name=${name}]`).value = chosen()[name];
+    }
+    find("#job").dispatchEvent(new Event("input"));
+  };
+  crowd.addEventListener("input", () => { follow(); plan(); });
   crowd.addEventListener("submit", (event) => event.preventDefault());
   for (const one of all("input[name=along]")) one.addEventListener("change", plan);
   new ResizeObserver(() => draw()).observe(find("#curve"));
@@ -140,7 +147,7 @@
     find("#groups-set").hidden = !job.elements.by.value;
     find("#go").textContent = `Release, for epsilon ${job.elements.epsilon.value || "…"}`;
   };
-  job.addEventListener("input", () => { shown(); find("#copies").hidden = true; });
+  job.addEventListener("input", (event) => { if (event.target.name) touched.add(event.target.name); shown(); find("#copies").hidden = true; });
   shown();
   find("#open").addEventListener("click", (event) => busy(event.target, find("#columns-said"), "Opening …", async () => {
     find("#schema").hidden = true;
