@@ -109,6 +109,7 @@ def test_errors_are_the_library_s_own_sentences_with_their_field(post, tmp_path)
         ({"user": ""}, "user"),
         ({"table": "-"}, "table"),
         ({"user": ["x"]}, "user"),
+        ({"item": "wat"}, "item"),
         ({"table": "a\0b"}, "table"),
     ):
         for route in ("/check", "/release"):
@@ -150,6 +151,8 @@ def test_a_check_says_the_planned_error_and_reads_nothing(post, tmp_path):
     assert "4 items. No row was read, and nothing was charged." in said["sentences"][0]
     assert any("will be known to within" in one for one in said["sentences"])
     assert "Estimated for 500 users, 2 rows each, 4 items" in said["settings"]
+    weak = post("/check", form(table(tmp_path), epsilon="50")).json()
+    assert weak["sentences"][0].startswith("epsilon=50")
     found = post("/check", form(table(tmp_path), domain_kind="discover")).json()
     assert "epsilon=0.7" in found["settings"]
 
@@ -186,13 +189,15 @@ def test_a_release_is_kept_with_its_report_and_its_file(post, tmp_path):
 
 def test_a_ledger_is_charged_and_refuses_what_it_has_not(post, tmp_path):
     path, ledger = table(tmp_path), tmp_path / "shop.ledger"
-    crowdgram.Ledger.create(ledger, epsilon=1.5, delta=1e-5)
+    crowdgram.Ledger.create(ledger, epsilon=0.5, delta=1e-5)
     asked = form(path, ledger=str(ledger), label="first", weight="users", delta="0")
-    made = post("/release", asked)
+    for route in ("/check", "/release"):
+        refused = post(route, asked)
+        assert refused.status_code == 422
+        assert "Nothing was charged" in refused.json()["error"]
+    made = post("/release", {**asked, "epsilon": "0.5"})
+    assert made.status_code == 200
     assert made.json()["spent"] == ""
-    refused = post("/release", asked)
-    assert refused.status_code == 422
-    assert "Nothing was charged" in refused.json()["error"]
     assert [one.label for one in crowdgram.Ledger.open(ledger).history()] == ["first"]
 
 

@@ -98,11 +98,17 @@ def _try(call: Callable[[Mapping[str, Any]], dict[str, Any]], form: Mapping[str,
     except Busy:
         return 409, {"error": "A release is being made already. Wait for it."}
     except CrowdgramError as error:
-        field = getattr(error, "argument", None)
-        return 422, {"error": printable(str(error)), "field": field if isinstance(field, str) else None}
+        return 422, {"error": printable(str(error)), "field": _field(error, form)}
     except Exception as error:  # noqa: BLE001 (its message may quote rows)
         kind = type(error).__name__
     return 500, {"error": f"unexpected {kind}. Details are withheld because they could reveal rows. Please report it."}
+
+
+def _field(error: CrowdgramError, form: Mapping[str, Any]) -> str | None:
+    """The field of the form that an error is about, if it says so: by its argument, or by a column that was given."""
+    argument, column = getattr(error, "argument", None), getattr(error, "column", None)
+    given = [name for name in ("user", "item", "by") if column and form.get(name) == column]
+    return argument if isinstance(argument, str) else next(iter(given), None)
 
 
 def _shown(one: Made, _: int) -> Response:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -76,11 +77,11 @@ class Work:
     def check(self, form: Mapping[str, Any]) -> dict[str, Any]:
         """What a release would refuse, and the error to expect. No row is read, and nothing is charged."""
         job = read_job(form)
-        with self._turn:
+        with self._turn, _own_warnings() as caught:
             checked = check(
                 job.opened, guarantee=Guarantee(job.epsilon, job.delta), ledger=job.open_ledger(), **job.arguments()
             )
-            said = checked.sentences()
+            said = [*(str(one.message) for one in caught), *checked.sentences()]
             if not form.get("users") or not form.get("rows_per_user"):
                 return {"sentences": [*said, "For the planned error, say how many users and rows there may be."]}
             if checked.items == 1:
@@ -108,10 +109,7 @@ class Work:
         return {"place": place, "warnings": list(made.warnings), "spent": self.spent()}
 
     def _release(self, job: Job) -> Made:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("ignore")
-            for category in (AccuracyWarning, PrivacyWarning):
-                warnings.simplefilter("always", category)
+        with _own_warnings() as caught:
             made: Any = releases.release(
                 job.opened,
                 epsilon=job.epsilon,
@@ -140,6 +138,16 @@ class Work:
             f"Without a ledger, this page has made {many}: for a user who is in all of them, epsilon={epsilon:g} and "
             f"delta={delta:g} together. A ledger keeps count for you, and adds up tighter."
         )
+
+
+@contextlib.contextmanager
+def _own_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """What the library warns of meanwhile, to be shown on the page and nowhere else."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        for category in (AccuracyWarning, PrivacyWarning):
+            warnings.simplefilter("always", category)
+        yield caught
 
 
 def _crowd(form: Mapping[str, Any]) -> dict[str, Any]:
