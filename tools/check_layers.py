@@ -32,6 +32,7 @@ LAYERS = (
     {"releases"},
     {"planning"},
     {"audit"},
+    {"explore"},
     {"cli"},
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -60,6 +61,7 @@ SIMULATION = {("synth",), SAMPLING, PLANNED}
 
 ENGINES = {"ibis", "duckdb", "pyspark", "sqlglot"}  # only under tables
 ENTROPY = {"opendp", "secrets"}  # only in privacy/noise.py
+TOKENS = ("explore", "access")  # makes the secret of an address, which is no noise: it may have `secrets`
 NOISE = ("privacy", "noise")
 MAY_DRAW = {"privacy", "audit"}  # all others draw through a phase of `Spending`, which records it, and name no sampler
 SAMPLERS = {"sampler", "_sampler", "EXACT", "OPENDP", "_spending"}
@@ -162,6 +164,8 @@ def outside(parts: tuple[str, ...], path: tuple[str, ...]) -> str | None:
     library = path[0]
     if library == "random":
         return "`random` belongs nowhere: privacy/noise.py is the only door to randomness"
+    if library == "secrets" and parts == TOKENS:
+        return None
     if library in ENTROPY and parts != ("privacy", "noise"):
         return f"`{library}` belongs in privacy/noise.py only"
     if library in ENGINES and parts[0] != "tables":

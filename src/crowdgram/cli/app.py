@@ -22,6 +22,7 @@ from . import ledgers
 from .asking import Reading, asking, catch_errors, files_of, read_discovery, read_domain_option, say_on_error
 from .columns import names_of, read_bins, read_column, read_user
 from .command import MECHANISM, ForceOption, QuietOption, StrictCommand, mechanisms
+from .explore import explore
 from .options import (
     AdjacencyOption,
     BinsOption,
@@ -252,6 +253,7 @@ def release(
 
 app.command()(catch_errors(reach))
 app.command()(catch_errors(plan))
+app.command()(catch_errors(explore))
 
 
 @app.command()

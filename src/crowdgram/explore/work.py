@@ -1,0 +1,185 @@
+"""What the page can ask for: an estimate, the columns of a table, a check, a release. One thing at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from .. import releases
+from ..errors import AccuracyWarning, InvalidArgument, PrivacyWarning
+from ..export.documents import to_text
+from ..planning.quick import RUNS, Estimate, quick_estimate
+from ..present.report import page
+from ..privacy import Guarantee
+from ..releases.checking import check
+from .jobs import Job, number, read_job, text, whole
+from .schema import columns_of
+
+__all__ = ["Busy", "Made", "Work"]
+
+_SEARCHED = 0.7
+"""The part of epsilon that is left if items are found, as `crowdgram.plan` is to be told."""
+
+
+class Busy(Exception):
+    """A release is being made already."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release that is made: its report, its file, and what was said of it."""
+
+    report: str
+    document: str
+    warnings: tuple[str, ...]
+    guarantee: Guarantee
+    charged: bool
+
+
+class Work:
+    """The state of a page: which releases it has made, and what is going on."""
+
+    def __init__(self) -> None:
+        self.made: list[Made] = []
+        self.stage = ""
+        self._releasing = threading.Lock()
+        self._turn = threading.Lock()  # warnings are caught for the whole process, so nothing else may run meanwhile
+        self._estimate = lru_cache(maxsize=4096)(quick_estimate)
+
+    def estimate(self, form: Mapping[str, Any]) -> dict[str, Any]:
+        """The error to expect, from public figures."""
+        asked = _crowd(form)
+        with self._turn:
+            found = self._estimate(**asked)
+        return {**_figures(found), "settings": _settings(asked)}
+
+    def columns(self, form: Mapping[str, Any]) -> dict[str, Any]:
+        source, table = text(form, "table", "the path of a table"), form.get("database_table") or None
+        with self._turn:
+            found = columns_of(source, table)
+        return {"columns": None if found is None else [[name, kind] for name, kind in found.items()]}
+
+    def copies(self, form: Mapping[str, Any]) -> dict[str, Any]:
+        """The job as a command and as Python; the lists that were pasted, for download. The table is not opened."""
+        job = read_job(form)
+        lists = {one.saved_as: one.pasted for one in (job.domain, job.groups) if one is not None}
+        return {
+            "command": job.command(),
+            "python": job.python(),
+            "lists": {name: "\n".join(pasted) + "\n" for name, pasted in lists.items() if pasted is not None},
+        }
+
+    def check(self, form: Mapping[str, Any]) -> dict[str, Any]:
+        """What a release would refuse, and the error to expect. No row is read, and nothing is charged."""
+        job = read_job(form)
+        with self._turn, _own_warnings() as caught:
+            checked = check(
+                job.opened, guarantee=Guarantee(job.epsilon, job.delta), ledger=job.open_ledger(), **job.arguments()
+            )
+            said = [*(str(one.message) for one in caught), *checked.sentences()]
+            if not form.get("users") or not form.get("rows_per_user"):
+                return {"sentences": [*said, "For the planned error, say how many users and rows there may be."]}
+            if checked.items == 1:
+                return {"sentences": [*said, "With one item, there is no error of shares to plan."]}
+            crowd = _crowd({**form, "items": form.get("items") if checked.items is None else checked.items})
+            if checked.items is None:
+                crowd["epsilon"] *= _SEARCHED
+                said.append(f"Planned for {crowd['items']:,} items, with {_SEARCHED} of epsilon left to measure them.")
+            found = self._estimate(**crowd)
+        return {"sentences": [*said, *found.sentences()], "settings": _settings(crowd)}
+
+    def release(self, form: Mapping[str, Any]) -> dict[str, Any]:
+        """Make a release, and keep it. It is spent from here on, whatever the browser does."""
+        job = read_job(form)
+        if not self._releasing.acquire(blocking=False):
+            raise Busy
+        try:
+            with self._turn:
+                made = self._release(job)
+                self.made.append(made)
+                place = len(self.made)
+        finally:
+            self.stage = ""
+            self._releasing.release()
+        return {"place": place, "warnings": list(made.warnings), "spent": self.spent()}
+
+    def _release(self, job: Job) -> Made:
+        with _own_warnings() as caught:
+            made: Any = releases.release(
+                job.opened,
+                epsilon=job.epsilon,
+                delta=job.delta,
+                ledger=job.open_ledger(),
+                progress=self._report,
+                **job.arguments(),
+            )
+            self.stage = "writing the report"
+            shown = made if job.by is None else made.joint
+            return Made(
+                page(made), to_text(made), tuple(str(one.message) for one in caught), shown.guarantee, bool(job.ledger)
+            )
+
+    def _report(self, stage: str) -> None:
+        self.stage = str(stage)
+
+    def spent(self) -> str:
+        """What the releases of this page add up to, for a user who is in all of their tables."""
+        free = [one.guarantee for one in self.made if not one.charged]
+        if not free:
+            return ""
+        epsilon, delta = sum(one.epsilon for one in free), sum(one.delta for one in free)
+        many = "1 release" if len(free) == 1 else f"{len(free)} releases"
+        return (
+            f"Without a ledger, this page has made {many}: for a user who is in all of them, epsilon={epsilon:g} and "
+            f"delta={delta:g} together. A ledger keeps count for you, and adds up tighter."
+        )
+
+
+@contextlib.contextmanager
+def _own_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """What the library warns of meanwhile, to be shown on the page and nowhere else."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        for category in (AccuracyWarning, PrivacyWarning):
+            warnings.simplefilter("always", category)
+        yield caught
+
+
+def _crowd(form: Mapping[str, Any]) -> dict[str, Any]:
+    weight = form.get("weight") or "rows"
+    if weight not in ("rows", "users"):
+        raise InvalidArgument(f"weight={weight!r:.40}: needs to be 'rows' or 'users'.", argument="weight")
+    asked = {
+        "users": whole(form, "users"),
+        "rows_per_user": number(form, "rows_per_user"),
+        "items": whole(form, "items"),
+        "epsilon": number(form, "epsilon"),
+        "delta": number(form, "delta", 0.0),
+        "weight": weight,
+    }
+    presets = {name: str(form.get(name) or "typical").replace("-", " ") for name in ("tails", "tastes")}
+    return {**asked, **presets}
+
+
+def _figures(found: Estimate) -> dict[str, Any]:
+    return {
+        "l1_error": found.auto.l1_error,
+        "population_error": found.auto.population_error,
+        "sampling_error": found.sampling.sampling_error,
+        "within": found.auto.within,
+        "share": found.share,
+        "sentences": found.sentences(),
+    }
+
+
+def _settings(asked: Mapping[str, Any]) -> str:
+    return (
+        f"Estimated for {asked['users']:,} users, {asked['rows_per_user']:,.4g} rows each, {asked['items']:,} items; "
+        f"epsilon={asked['epsilon']:g}, delta={asked['delta']:g}, by {asked['weight']}; tails {asked['tails']}, tastes "
+        f"{asked['tastes']}. The mean of {RUNS} simulated releases; no table was read."
+    )

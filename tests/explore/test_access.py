@@ -1,0 +1,127 @@
+"""Who may talk to the page."""
+
+# ruff: noqa: E402 (without the extra, these modules cannot be imported, and the tests are skipped)
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra explore is not installed: pip install 'crowdgram[explore]'")
+testclient = pytest.importorskip("starlette.testclient", reason="httpx is not installed: pip install httpx")
+
+from crowdgram.explore.access import MOST_BYTES, Access
+from crowdgram.explore.app import make_app
+
+PORT = 8123
+FORM = {"table": "nowhere.parquet", "user": "u", "item": "i", "epsilon": "1"}
+
+
+@pytest.fixture
+def access():
+    return Access(PORT)
+
+
+@pytest.fixture
+def client(access):
+    return testclient.TestClient(make_app(access), base_url=access.origin)
+
+
+@pytest.fixture
+def admitted(access, client):
+    assert client.get("/", params={"token": access.token}).status_code == 200
+    return client
+
+
+def post(client, path="/copies", **headers):
+    return client.post(path, json=FORM, headers={"Origin": f"http://127.0.0.1:{PORT}", **headers})
+
+
+def test_without_the_token_there_is_nothing(client):
+    for path in ("/", "/assets/explore.js", "/stage", "/releases/1", "/?token=", "/?token=é", "/nowhere"):
+        answer = client.get(path)
+        assert answer.status_code == 403
+        assert "It works once" in answer.text
+        assert "set-cookie" not in answer.headers
+    assert post(client).status_code == 403
+
+
+def test_the_token_works_once_and_leaves_a_strict_cookie(access, client):
+    first = client.get("/", params={"token": access.token})
+    assert first.status_code == 200
+    cookie = first.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert access.token not in cookie
+    assert client.get("/").status_code == 200
+    assert post(client).status_code == 200
+    client.cookies.clear()
+    assert client.get("/", params={"token": access.token}).status_code == 403
+    assert client.get("/").status_code == 403
+
+
+def test_a_wrong_token_does_not_use_up_the_right_one(access, client):
+    assert client.get("/", params={"token": access.token[:-1]}).status_code == 403
+    assert client.get("/", params={"token": [access.token, access.token]}).status_code == 403
+    assert client.post(f"/?token={access.token}", json={}, headers={"Origin": access.origin}).status_code == 403
+    assert client.get("/", params={"token": access.token}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", f"127.0.0.1:{PORT + 1}", f"localhost:{PORT}", ""]
+)
+def test_another_host_is_refused_with_the_cookie_and_with_the_token(access, admitted, host):
+    assert admitted.get("/", headers={"Host": host}).status_code == 421
+    assert post(admitted, Host=host).status_code == 421
+    fresh = Access(PORT)
+    other = testclient.TestClient(make_app(fresh), base_url=fresh.origin)
+    assert other.get("/", params={"token": fresh.token}, headers={"Host": host}).status_code == 421
+    assert other.get("/", params={"token": fresh.token}).status_code == 200  # it was not used up
+
+
+@pytest.mark.parametrize("origin", ["null", "http://evil.example", f"http://localhost:{PORT}", "http://127.0.0.1"])
+def test_another_origin_is_refused(admitted, origin):
+    assert post(admitted, Origin=origin).status_code == 403
+
+
+def test_a_post_needs_an_origin_and_json(access, admitted):
+    assert admitted.post("/copies", json=FORM).status_code == 403
+    assert post(admitted, **{"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert post(admitted, **{"Sec-Fetch-Site": "same-origin"}).status_code == 200
+    assert post(admitted, **{"Content-Type": "text/plain"}).status_code == 415
+    assert post(admitted, **{"Content-Length": str(MOST_BYTES + 1)}).status_code == 413
+    own = {"Origin": access.origin, "Content-Type": "application/json"}
+    for body in ("", "[]", "no json", "1"):
+        assert admitted.post("/copies", content=body, headers=own).status_code == 400
+
+
+def test_nothing_acts_by_get_and_other_sites_may_not_load_parts(admitted):
+    for path in ("/release", "/check", "/copies", "/columns", "/estimate"):
+        assert admitted.get(path).status_code == 405
+    assert admitted.delete("/").status_code == 405
+    assert admitted.get("/assets/explore.js", headers={"Sec-Fetch-Site": "same-site"}).status_code == 403
+    assert admitted.get("/assets/access.py").status_code == 404
+    assert admitted.get("/assets/..%2faccess.py").status_code == 404
+
+
+def test_every_answer_has_a_strict_policy(admitted):
+    for path in ("/", "/stage", "/releases/9"):
+        headers = admitted.get(path).headers
+        assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+    page = admitted.get("/").text
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page
+    assert "<script>" not in page
+    assert "style=" not in page
+
+
+def test_the_token_is_compared_in_constant_time(access, monkeypatch):
+    import hmac
+
+    seen = []
+    real = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", lambda one, two: seen.append(two) or real(one, two))
+    assert not access.opens("x")
+    assert not access.knows("crowdgram-8123=x")
+    assert len(seen) == 2
