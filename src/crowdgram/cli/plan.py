@@ -186,11 +186,11 @@ def _table_options(
     """The table and its columns as the library takes them."""
     if source is None:
         if domain or bins or any(value is not None for value in (reading.table, reading.query, domain_column)):
-            raise InvalidArgument("--domain, --bins and --table are for a TABLE. Give one.", argument="TABLE")
+            raise InvalidArgument("TABLE: is needed for --domain, --bins and --table. Give one.", argument="TABLE")
         return {"user": user, "item": item or None, "by": by}
     if is_standard(source):
         raise InvalidArgument(
-            "TABLE '-': standard input cannot be checked without reading it. Give a file or a database.",
+            "TABLE='-': standard input cannot be checked without reading it. Give a file or a database.",
             argument="TABLE",
         )
     columns, grouped = read_bins(
