@@ -66,7 +66,7 @@ def test_what_is_left_out_is_solved_for():
         ([*FIGURES, "--share", 0.9], "share=0.9: needs to be that of an item"),
         ([*FIGURES, "--like", "none.json"], "'none.json' cannot be read"),
         ([*FIGURES, "--period", "2026-01"], "--period and --period-column are for a ledger"),
-        ([*FIGURES, "--domain", "x"], "--domain, --bins and --table are for a TABLE"),
+        ([*FIGURES, "--domain", "x"], "TABLE: is needed for --domain, --bins and --table"),
         ([*FIGURES, "--user", "u"], "user: is for a table"),
         (["-", "--user", "u", "--item", "i", "--epsilon", 1], "standard input cannot be checked without reading it"),
         (["none.csv", "--user", "u", "--item", "i", "--epsilon", 1, "--delta", "1e-6"], "none.csv"),
