@@ -42,6 +42,7 @@ def shared():
 def closed():
     yield
     shared()[0].close()
+    shared.cache_clear()  # tests of this file need not follow each other
 
 
 def kept(where, source=None):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from ..adjacency import Adjacency
 from ..errors import InvalidArgument
-from ..privacy import Adjacency
 from .asking import Reading, files_of, read_domain_option, read_source, show_warnings
 from .columns import read_bins, read_column, read_user
 from .command import ForceOption
