@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,23 +14,15 @@ from pyarrow import parquet
 
 import crowdgram
 
+from ..browsers import CHROMIUM, FLAGS, MARKS
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
 for needed in ("starlette", "uvicorn"):
     pytest.importorskip(needed, reason="the extra explore is not installed: pip install 'crowdgram[explore]'")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM = os.environ.get("CROWDGRAM_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 PATIENCE = 60_000
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed, and CROWDGRAM_CHROMIUM names none"),
-]
+pytestmark = MARKS
 
 
 @contextlib.contextmanager

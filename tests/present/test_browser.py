@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import shutil
 import warnings
 from itertools import product
 from pathlib import Path
@@ -19,25 +17,16 @@ from crowdgram.export import write_csv
 from crowdgram.present.report import page, page_of_several
 from crowdgram.present.series_page import series_page
 
+from ..browsers import CHROMIUM, FLAGS, MARKS
 from ..results.synthetic import made
 from ..results.test_reach import made as reach_of
 from ..test_escaping import HOSTILE
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM = os.environ.get("CROWDGRAM_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 MANY = 200_000
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed, and CROWDGRAM_CHROMIUM names none"),
-]
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -94,7 +95,7 @@ class Crowds:
     readings: Integers
     kinds: Integers
 
-    @property
+    @cached_property
     def typical(self) -> Floats:
         """The geometric mean over the crowds of the likeliest reading."""
         return self._typical(self.readings == np.argmax(np.bincount(self.readings, self.weights)))
@@ -104,7 +105,7 @@ class Crowds:
         logs = weights @ np.log(users + 1e-9) / weights.sum()
         return np.where(users.max(axis=0) > 0, np.exp(logs) - 1e-9, 0.0).clip(0.0)
 
-    @property
+    @cached_property
     def settled(self) -> Crowds:
         """The typical crowd of each reading and each kind of heavy users."""
         both, inverse = np.unique(np.stack([self.readings, self.kinds]), axis=1, return_inverse=True)
@@ -116,6 +117,8 @@ class Crowds:
     def capped(self, most: float) -> Crowds:
         """The same users, of size `most` at most."""
         over = self.sizes > most
+        if not over.any():
+            return self
         octaves = np.where(over, 0.0, self.octaves)
         return replace(self, sizes=np.where(over, most, self.sizes), octaves=octaves, seen=min(self.seen, most))
 

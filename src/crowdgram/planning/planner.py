@@ -6,19 +6,17 @@ import math
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
-
-from ..arrays import Floats
 from ..errors import InvalidArgument
 from ..mechanisms import Gaussian, Laplace, Weight
 from ..privacy import Adjacency, Guarantee
 from ..releases.budgets import MIN_EPSILON, LedgerLike
 from ..releases.checking import Checked, check
-from ..releases.query import Column, Columns
+from ..releases.query import Column, Columns, check_weight
 from .expected import SEARCH_RUNS, Expected, Question, expected_auto, expected_plain, paper_bounds, without_privacy
+from .figures import check_numbers, shares_of, shown_share
 from .likeness import Likeness, likeness
-from .shapes import MOST_ITEMS, MOST_USERS, TAILS, TASTES, Preset, Shape, number_of, zipf_shares
-from .solving import RANGES, solve
+from .shapes import TAILS, TASTES, Preset, Shape, number_of
+from .solving import solve
 from .value import Plan
 
 __all__ = ["plan"]
@@ -75,12 +73,7 @@ def plan(
     The same arguments give the same plan: it is the mean of simulated releases, with a fixed seed.
     """
     earlier = None if like is None else likeness(like, rows_per_user)
-    weight = weight or ("rows" if earlier is None else earlier.weight)  # type: ignore[assignment]
-    if weight not in ("rows", "users"):
-        raise InvalidArgument(
-            f"weight={weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user).",
-            argument="weight",
-        )
+    weight = check_weight(weight or ("rows" if earlier is None else earlier.weight))
     public = Guarantee(1.0 if epsilon is None else epsilon, delta, Adjacency.parse(adjacency))
     if public.epsilon < MIN_EPSILON:
         raise InvalidArgument(
@@ -97,13 +90,13 @@ def plan(
     if earlier is not None:
         given = _with(given, earlier, solving=target_error is not None)
     missing = _missing(given, target_error)
-    shares = _shares(items, zipf, earlier)
+    shares = shares_of(items, zipf) if earlier is None or items is not None else earlier.shares / earlier.shares.sum()
     numbers = {
         "tails": number_of("tails", _first(tails, earlier and earlier.tails), TAILS),
         "tastes": number_of("tastes", _first(tastes, earlier and earlier.tastes), TASTES),
     }
-    _check_numbers(given, against)
-    shown = _shown_share(share, shares)
+    check_numbers(given, against)
+    shown = shown_share(share, shares)
 
     def question(name: str | None = None, value: float = 0.0) -> Question:
         values = {**given, **({} if name is None else {name: value})}
@@ -197,52 +190,8 @@ def _missing(given: dict[str, float | None], target: object) -> str | None:
     return missing[0]
 
 
-def _shares(items: object, zipf: object, earlier: Likeness | None) -> Any:
-    if items is None and earlier is not None:
-        return earlier.shares / earlier.shares.sum()
-    if items is None:
-        raise InvalidArgument(
-            "items=None: needs how many items there are. A plan does not look for them.", argument="items"
-        )
-    whole = isinstance(items, int | np.integer) and not isinstance(items, bool)
-    if not whole or not 2 <= items <= MOST_ITEMS:  # type: ignore[operator]
-        raise InvalidArgument(
-            f"items={items!r}: needs to be a whole number from 2 to {MOST_ITEMS:,}.", argument="items"
-        )
-    if isinstance(zipf, bool) or not isinstance(zipf, int | float) or not 0 <= zipf <= 5:
-        raise InvalidArgument(f"zipf={zipf!r}: needs to be a number from 0 (all items alike) to 5.", argument="zipf")
-    return zipf_shares(int(items), float(zipf))  # type: ignore[call-overload]
-
-
 def _first(*values: Any) -> Any:
     return next((value for value in values if value is not None), "typical")
-
-
-def _shown_share(share: object, shares: Floats) -> float:
-    """The share of an item to speak of: one that items of this crowd have, or nearly."""
-    least, most = float(shares[shares > 0].min()), float(shares.max())
-    if share is None:
-        return min(max(0.01, least), most)
-    if isinstance(share, bool) or not isinstance(share, int | float) or not least / 2 <= share <= min(2 * most, 1.0):
-        raise InvalidArgument(
-            f"share={share!r}: needs to be that of an item. Those of {len(shares):,} items go from {least:.2g} to "
-            f"{most:.2g}.",
-            argument="share",
-        )
-    return float(share)
-
-
-def _check_numbers(given: dict[str, float | None], against: object) -> None:
-    limits = {"users": (1, MOST_USERS), "rows_per_user": (1, RANGES["rows_per_user"].high)}
-    for name, (low, high) in limits.items():
-        value = given[name]
-        if value is None:
-            continue
-        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        if not number or not low <= value <= high:
-            raise InvalidArgument(f"{name}={value!r}: needs to be a number from {low} to {high:,.0f}.", argument=name)
-    if against not in ("table", "population"):
-        raise InvalidArgument(f"against={against!r}: needs to be 'table' or 'population'.", argument="against")
 
 
 def _solved(missing: str, target: float, against: Against, question: Any) -> tuple[Question, Expected]:

@@ -8,7 +8,7 @@ from typing import Literal
 from ..mechanisms import Weight
 from ..privacy import Adjacency, Guarantee
 from .expected import Expected, Question, expected_auto, without_privacy
-from .planner import _check_numbers, _shares, _shown_share
+from .figures import check_numbers, shares_of, shown_share
 from .shapes import TAILS, TASTES, Preset, Shape, number_of
 from .view import percent
 
@@ -53,9 +53,9 @@ def quick_estimate(
 ) -> Estimate:
     """What `plan` says of `auto`, from `RUNS` simulated releases. The arguments are those of `plan`, checked alike."""
     guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
-    shares = _shares(items, zipf, None)
-    _check_numbers({"users": users, "rows_per_user": rows_per_user}, "table")
+    shares = shares_of(items, zipf)
+    check_numbers({"users": users, "rows_per_user": rows_per_user}, "table")
     sigma, taste = number_of("tails", tails, TAILS), number_of("tastes", tastes, TASTES)
-    share = _shown_share(None, shares)
+    share = shown_share(None, shares)
     asked = Question(Shape(users, rows_per_user, shares, sigma, taste), guarantee, weight, share)
     return Estimate(share, expected_auto(asked, RUNS), without_privacy(asked))

@@ -9,10 +9,10 @@ from typing import Any
 from ..errors import BudgetExceeded
 from ..mechanisms import Auto, Request, Weight
 from ..privacy import Guarantee, Ledger
-from .budgets import LedgerLike, open_ledger, rows_within, would_fit
+from .budgets import LedgerLike, open_ledger, would_fit
 from .exception_hygiene import sanitize_errors
 from .items import with_bins
-from .pipeline import promise_of, read_public
+from .pipeline import open_table, promise_of, read_public
 from .query import Column, Columns, Query
 
 __all__ = ["Checked", "check"]
@@ -82,10 +82,7 @@ def check(
     )
     promised, _ = promise_of(query)
     budget = open_ledger(ledger, promised)
-
-    from ..tables import open_rows
-
-    rows = open_rows(table, user=user, item=item, count=count, where=where, by=by, within=rows_within(budget))
+    rows = open_table(table, query, budget)
     with rows.engine:
         _, _, items, request = read_public(rows, query, _nothing)
         columns = {name: str(kind) for name, kind in zip(rows.names, rows.item_types, strict=True)}

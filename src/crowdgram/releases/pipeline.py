@@ -34,7 +34,7 @@ from ..mechanisms import (
     rehearse,
 )
 from ..present.wording import warn_of_too_little
-from ..privacy import EXACT, Adjacency, Guarantee, Opening, Ready, Sampler, Spending, check_sampler
+from ..privacy import EXACT, Adjacency, Guarantee, Ledger, Opening, Ready, Sampler, Spending, check_sampler
 from ..results.covariance import number_of_users
 from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
@@ -194,19 +194,8 @@ def run(
     report = progress or (lambda _: None)
     today = datetime.now(UTC).date().isoformat()  # before a row is read, so that it cannot depend on rows
     budget = open_ledger(ledger, guarantee)
-
-    from ..tables import open_rows
-
     report(Stage.OPENING)
-    rows = open_rows(
-        table,
-        user=query.user,
-        item=query.item,
-        count=query.count,
-        where=query.where,
-        by=query.by,
-        within=rows_within(budget),
-    )
+    rows = open_table(table, query, budget)
     with rows.engine as engine:
         engine.check_resources()
         lists, prior, items, request = read_public(rows, query, report)
@@ -264,6 +253,21 @@ def promise_of(query: Query) -> tuple[Guarantee, tuple[Searching, DiscoveryPlan]
         return query.guarantee, _plan(query)
     _check_affordable(query.guarantee, query.mechanism)
     return query.mechanism.promised(query.guarantee), None
+
+
+def open_table(table: object, query: Query, ledger: Ledger | None) -> Rows:
+    """The rows that a query asks for, within the period that a ledger is opened for. None is read."""
+    from ..tables import open_rows
+
+    return open_rows(
+        table,
+        user=query.user,
+        item=query.item,
+        count=query.count,
+        where=query.where,
+        by=query.by,
+        within=rows_within(ledger),
+    )
 
 
 def read_public(rows: Rows, query: Query, report: Progress) -> tuple[Lists, ReadPrior | None, Domain | None, Request]:

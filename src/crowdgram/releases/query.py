@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from ..errors import InvalidArgument, PrivacyWarning
 from ..mechanisms import Costed, Discover, Searching, Weight, check_whole
@@ -13,7 +14,7 @@ from ..privacy import Guarantee
 from ..tables import ROW_LIMIT
 from .items import missing_lists
 
-__all__ = ["Column", "Columns", "Query"]
+__all__ = ["Column", "Columns", "Query", "check_weight"]
 
 LARGE_DELTA, MAX_DELTA = 1e-3, 0.1
 """The first and more gives a warning; the second and more is refused."""
@@ -44,11 +45,7 @@ class Query:
 
     def __post_init__(self) -> None:
         _check_strength(self.guarantee)
-        if not isinstance(self.weight, str) or self.weight not in ("rows", "users"):
-            raise InvalidArgument(
-                f"weight={self.weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user).",
-                argument="weight",
-            )
+        check_weight(self.weight)
         self.mechanism.check(self.guarantee, self.weight)
         # With weight "users" a row cap is accepted and not needed: every user weighs the same.
         check_whole("max_rows_per_user", self.max_rows_per_user, ROW_LIMIT)
@@ -105,6 +102,16 @@ class Query:
                 "or use mechanism='auto'.",
                 argument="mechanism",
             )
+
+
+def check_weight(weight: object) -> Weight:
+    """`weight`, if it is one."""
+    if not isinstance(weight, str) or weight not in ("rows", "users"):
+        raise InvalidArgument(
+            f"weight={weight!r}: needs to be 'rows' (share of all rows) or 'users' (the average user).",
+            argument="weight",
+        )
+    return cast(Weight, weight)
 
 
 def _check_strength(guarantee: Guarantee) -> None:
