@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 from crowdgram.mechanisms.rounds import _groups
-from crowdgram.mechanisms.shells import Drift, Levels, Shells, combine_levels, floor_shares, item_tilts
+from crowdgram.mechanisms.shells import Drift, Levels, Shells, Users, combine_levels, floor_shares, item_tilts
 
 ITEMS = 200
 SHARES = (1 / np.arange(1, ITEMS + 1)) / (1 / np.arange(1, ITEMS + 1)).sum()
 
 
-def _shells() -> Shells:
+def _shells(strangers: float = 0.0) -> Shells:
+    """strangers: the part of the farthest users who have nothing in common with the crowd."""
     sizes = np.geomspace(1, 64, 40)
+    strange = np.where(sizes > 32, strangers, 0.0)
     users = np.exp(-0.5 * (np.log2(sizes / 4) / 1.5) ** 2) * 1e6
-    return Shells.of(users, sizes, np.ones(40), spread=float(ITEMS))
+    return Shells.of(Users(users, sizes, np.ones(40), strange), spread=float(ITEMS))
 
 
 def _levels(shells: Shells, tilt: float, noise: float) -> Levels:
@@ -61,3 +63,23 @@ def test_the_bias_of_an_item_goes_with_the_share_that_is_known_now() -> None:
         combine_levels(shells, levels, drift, groups, np.ones(ITEMS), each)[2][100] for each in (before, after)
     )
     assert high > 5 * low
+
+
+def test_strangers_whom_no_level_measures_are_a_bias_of_their_share() -> None:
+    """If all users beyond the levels are strangers, an item may be off by the part of the mass that they hold."""
+    drift = Drift()
+    groups = _groups(SHARES, np.ones(ITEMS))
+    found = []
+    for strangers in (0.0, 1.0):
+        shells = _shells(strangers)
+        levels = _levels(shells, 0.0, 1e-3)
+        _, _, bias, _ = combine_levels(shells, levels, drift, groups, np.ones(ITEMS), SHARES)
+        found.append(bias)
+    sizes = np.geomspace(1, 64, 40)
+    users = np.exp(-0.5 * (np.log2(sizes / 4) / 1.5) ** 2)
+    last = shells.radii[levels.ends[-1]]
+    far = sizes > 32
+    missed = float((users * np.maximum(1 - last / sizes, 0.0))[far].sum() / users.sum())
+    added = np.sqrt(found[1] ** 2 - found[0] ** 2)
+    assert added[1:] == pytest.approx(missed * np.sqrt(floor_shares(SHARES))[1:], rel=0.5)  # levels weigh on the first
+    assert (found[1] > found[0]).all()

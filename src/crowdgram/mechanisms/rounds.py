@@ -34,11 +34,13 @@ from .budget import Budget
 from .estimate import Divisor, Estimate, Total, combine
 from .measurements import inverse_variance_mean
 from .pilot_queries import HISTOGRAM_UNIT
+from .row_bound import average_error
 from .shells import (
     Drift,
     ItemGroup,
     Levels,
     Shells,
+    Users,
     combine_levels,
     floor_shares,
     item_moments,
@@ -246,24 +248,23 @@ class _UsersByDistance:
     other.
     """
 
-    users: Floats
-    sizes: Floats
-    masses: Floats
-    possible: list[tuple[Floats, Floats, Floats]]
+    typical: Users
+    possible: list[Users]
     spread: float
 
     @property
     def median_distance(self) -> float:
         """The distance, over mass, that half of the users keep to."""
-        distances = self.sizes / self.masses
+        users, distances = self.typical.users, self.typical.sizes / self.typical.masses
         order = np.argsort(distances)
-        cumulative = np.cumsum(self.users[order]) / self.users.sum()
+        cumulative = np.cumsum(users[order]) / users.sum()
         return float(distances[order][np.searchsorted(cumulative, 0.5)])
 
     @property
     def mean_distance(self) -> float:
         """How far users are, over their mass, by mass."""
-        return float((self.users * self.sizes).sum() / (self.users * self.masses).sum())
+        one = self.typical
+        return float((one.users * one.sizes).sum() / (one.users * one.masses).sum())
 
 
 def _buy_distance_histogram(
@@ -290,13 +291,14 @@ def _buy_distance_histogram(
     strangers = _strangers(facts, spread)
     for users, (at, strange) in zip((found.typical, *found.spread_out(POSSIBLE)), strangers, strict=True):
         users = _with_missing(users, found.sizes, facts, found.error)
-        users = _with_strangers(users, found.sizes, at, strange)
+        users, part = _with_strangers(users, found.sizes, at, strange)
         users = _within_rows(users, found.sizes, facts, reach / facts.largest_mass / HIGH)
         masses = np.full(len(users), float(facts.row_cap)) if facts.rows is None else _masses(users, facts)
         present = users > 0
         points = found.sizes[present, None] * 2.0 ** (TUNING.step * np.array([-0.25, 0.25]))
-        versions.append((np.repeat(users[present] / 2, 2), points.ravel(), np.repeat(masses[present], 2)))
-    return _UsersByDistance(*versions[0], versions[1:], spread)
+        halved, mass, strangers_part = (np.repeat(each[present], 2) for each in (users / 2, masses, part))
+        versions.append(Users(halved, points.ravel(), mass, strangers_part))
+    return _UsersByDistance(versions[0], versions[1:], spread)
 
 
 def _expected(facts: Facts, spread: float) -> _UsersByDistance:
@@ -308,9 +310,8 @@ def _expected(facts: Facts, spread: float) -> _UsersByDistance:
         present = facts.rows.typical > 0
         masses, users = facts.rows.sizes[present], facts.rows.typical[present]
     sizes = masses * math.sqrt(spread * facts.square)
-    return _UsersByDistance(
-        users, sizes, masses, [(users, sizes * factor, masses) for factor in (0.5, 1.0, 2.0)], spread
-    )
+    near, typical, far = (Users(users, sizes * factor, masses, np.zeros(len(users))) for factor in (0.5, 1.0, 2.0))
+    return _UsersByDistance(typical, [near, typical, far], spread)
 
 
 def _with_missing(users: Floats, sizes: Floats, facts: Facts, error: float) -> Floats:
@@ -325,25 +326,28 @@ def _with_missing(users: Floats, sizes: Floats, facts: Facts, error: float) -> F
 
 def _strangers(facts: Facts, spread: float) -> list[tuple[Floats, Floats]]:
     """The sizes and the numbers of users who are known, by their rows, to have nothing in common with the crowd: in the
-    typical crowd, and in a few that are as likely as each other.
+    typical crowd, if it has some rather than none, and in a few that are as likely as each other.
     """
     rows = facts.rows
     if rows is None:
         return [(np.zeros(0), np.zeros(0))] * (POSSIBLE + 1)
     at = rows.sizes * math.sqrt(spread * facts.square)
     strange = rows.users * rows.strangers
-    typical = np.exp(rows.weights @ np.log(strange + 1e-9)) - 1e-9
-    return [(at, typical.clip(0.0)), *((at, strange[one]) for one in rows.likely(POSSIBLE))]
+    some = strange.any(axis=1)
+    chance = float(rows.weights[some].sum())
+    typical = average_error(rows.weights[some] / chance, strange[some]) if chance > 0.5 else np.zeros(len(at))
+    return [(at, typical), *((at, strange[one]) for one in rows.likely(POSSIBLE))]
 
 
-def _with_strangers(users: Floats, sizes: Floats, at: Floats, strange: Floats) -> Floats:
-    """At least as many users as far out as strangers are."""
+def _with_strangers(users: Floats, sizes: Floats, at: Floats, strange: Floats) -> tuple[Floats, Floats]:
+    """At least as many users as far out as strangers are, and the part of users who are strangers."""
     if not strange.any():
-        return users
+        return users, np.zeros(len(users))
     out = np.array([strange[at >= size].sum() for size in sizes])
     above = np.maximum(np.cumsum(users[::-1])[::-1], out)
     reached: Floats = -np.diff(above, append=0.0)
-    return reached
+    theirs = -np.diff(out, append=0.0)
+    return reached, np.clip(theirs / np.maximum(reached, 1e-9), 0.0, 1.0)
 
 
 def _within_rows(users: Floats, sizes: Floats, facts: Facts, farthest: float) -> Floats:
@@ -390,8 +394,8 @@ def _shells(view: _View, budget: Budget) -> tuple[Shells, int]:
     assert crowd is not None
     mass_scale = min(max(1, round(TUNING.mass_part * crowd.mean_distance * 2**bits)), MAX_MASS_SCALE)
     join = np.hypot if budget.norm == "l2" else np.add
-    sizes = join(crowd.sizes, mass_scale / 2**bits * crowd.masses)
-    return Shells.of(crowd.users, sizes, crowd.masses, crowd.spread), mass_scale
+    sizes = join(crowd.typical.sizes, mass_scale / 2**bits * crowd.typical.masses)
+    return Shells.of(replace(crowd.typical, sizes=sizes), crowd.spread), mass_scale
 
 
 def _plan(
@@ -452,11 +456,11 @@ def _mass_left(
     join = np.hypot if budget.norm == "l2" else np.add
     ends = np.array(radii) / full
     left = []
-    for users, sizes, masses in ((crowd.users, crowd.sizes, crowd.masses), *crowd.possible):
-        sizes = join(sizes, beta * masses)
+    for one in (crowd.typical, *crowd.possible):
+        sizes = join(one.sizes, beta * one.masses)
         levels = np.where(sizes > ends[0], np.minimum(np.searchsorted(ends, sizes) + 1, len(ends)), 0)
         parts = np.maximum(1 - ends[-1] / sizes, 0.0) + levels / (2 * weight)
-        left.append(float(users * masses @ parts))
+        left.append(float(one.users * one.masses @ parts))
     doubt = float(np.sqrt(np.mean((np.array(left) - left[0]) ** 2)))
     return left[0], math.hypot(TUNING.mass_doubt * left[0], doubt)
 
@@ -520,8 +524,9 @@ def _estimate(
         possible, likely = _possible_biases(past[-1], drift, view.groups, crowd, shares)
         bias = FEW_LEVELS * np.maximum(now.bias, possible).mean(axis=0)
         expected = np.median(np.maximum(now.expected, likely), axis=0)
-        mass = float((crowd.users * crowd.masses).sum())
-        sampling = float((crowd.users * crowd.sizes**2).sum()) / mass**2 / crowd.spread
+        users = crowd.typical
+        mass = float((users.users * users.masses).sum())
+        sampling = float((users.users * users.sizes**2).sum()) / mass**2 / crowd.spread
         sampling *= float((answer.values.clip(0.0) * (1 - answer.values.clip(0.0, 1.0))).sum())
     made = combine(
         raw=answer.values,
@@ -556,8 +561,8 @@ def _possible_biases(
 ) -> tuple[Floats, Floats]:
     """The bias of the last round for each of the crowds that are possible: root mean square and mean."""
     found = []
-    for users, sizes, masses in crowd.possible:
-        shells = Shells.of(users, sizes, masses, crowd.spread, top=float(last.shells.radii[-1]))
+    for one in crowd.possible:
+        shells = Shells.of(one, crowd.spread, top=float(last.shells.radii[-1]))
         ends = tuple(int(np.argmin(np.abs(np.log(shells.radii / last.shells.radii[end])))) for end in last.levels.ends)
         if len(set(ends)) == len(ends):
             levels = Levels(ends, last.levels.values, last.levels.variances)

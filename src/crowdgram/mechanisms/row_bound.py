@@ -111,13 +111,13 @@ class _Costs:
         return float(average_error(self.weights, self.total.min(axis=1)))
 
 
-def best_bound(crowds: Crowds, noise: float, disagreement: float) -> ChosenBound:
+def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> ChosenBound:
     """The bound R that minimises the expected  sqrt((noise R / D(R))^2 + (2 disagreement TV(R))^2).
 
     where: noise is the l1 noise, over all items, of a sum in which one user weighs 1; D(R) = sum_u mass_u min(1, R /
     size_u); TV(R) as in the module's text. Squares, as an item's noise and its bias are independent.
     """
-    costs = _costs(crowds, noise, disagreement, None)
+    costs = _costs(crowds, noise, disagreement, spread)
     expected = costs.expected
     # Among equals the largest: where all users are of one size, any smaller bound costs the same, and keeps less.
     best = int(np.nonzero(expected <= expected.min() * (1 + 1e-9))[0].max())
@@ -132,11 +132,11 @@ def cost_if_known(crowds: Crowds, noise: float, disagreement: float, spread: Spr
     return _costs(crowds, noise, disagreement, spread).if_known
 
 
-def worth_knowing(crowds: Crowds, noise: float, disagreement: float) -> float:
+def worth_knowing(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> float:
     """What knowing the crowd exactly would save in the mean: the l1 error at the best bound for all that is possible,
     less that at the best bound for each.
     """
-    costs = _costs(crowds, noise, disagreement, None)
+    costs = _costs(crowds, noise, disagreement, spread)
     saved = costs.total - costs.total.min(axis=1, keepdims=True)
     return float(costs.weights @ saved[:, int(np.argmin(costs.expected))])
 

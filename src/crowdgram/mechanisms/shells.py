@@ -29,6 +29,7 @@ __all__ = [
     "ItemGroup",
     "Levels",
     "Shells",
+    "Users",
     "combine_levels",
     "floor_shares",
     "item_moments",
@@ -80,9 +81,21 @@ class ItemGroup:
 
 
 @dataclass(frozen=True)
+class Users:
+    """Users by size: how many, their sizes and masses, and the part of them who are strangers: who have nothing in
+    common with the crowd.
+    """
+
+    users: Floats
+    sizes: Floats
+    masses: Floats
+    strange: Floats
+
+
+@dataclass(frozen=True)
 class Shells:
-    """radii: upper ends. masses: D_l. own: the covariance of the q_l that comes of users' own scatter, for an item of
-    share 1. firsts: where the lowest level may end.
+    """radii: upper ends. masses: D_l. own: the covariance of the q_l that comes of users' own scatter and of strangers,
+    for an item of share 1. firsts: where the lowest level may end.
     """
 
     radii: Floats
@@ -91,10 +104,15 @@ class Shells:
     firsts: tuple[int, ...]
 
     @classmethod
-    def of(cls, users: Floats, sizes: Floats, masses: Floats, spread: float, top: float = 0.0) -> Shells:
-        """Users of these sizes and masses. `spread`: sum_i f_i / a_i^2, the square size of a user with one row."""
-        order = np.argsort(sizes)
-        users, sizes, masses = users[order], sizes[order], masses[order]
+    def of(cls, crowd: Users, spread: float, top: float = 0.0) -> Shells:
+        """`spread`: sum_i f_i / a_i^2, the square size of a user with one row.
+
+        Strangers agree with each other, and not with the crowd: they are as one user who draws one item.
+        """
+        order = np.argsort(crowd.sizes)
+        users, sizes, masses, strange = (
+            each[order] for each in (crowd.users, crowd.sizes, crowd.masses, crowd.strange)
+        )
         cumulative = np.cumsum(users) / users.sum()
 
         def quantile(share: float) -> float:
@@ -108,7 +126,8 @@ class Shells:
         mass = (users * masses / sizes) @ parts
         count = len(radii) if top else int((mass > 1e-7 * mass.sum()).sum())
         radii, parts, mass = radii[:count], parts[:, :count], np.maximum(mass[:count], 1e-12)
-        own = (parts.T * users) @ parts / np.outer(mass, mass) / spread
+        theirs = np.minimum((users * strange * masses / sizes) @ parts / mass, 1.0)
+        own = (parts.T * users) @ parts / np.outer(mass, mass) / spread + np.outer(theirs, theirs)
         firsts = {min(int(np.searchsorted(radii, quantile(q))), count - 1) for q in FIRST_LEVELS}
         return cls(radii, mass, own, tuple(sorted(firsts)))
 
