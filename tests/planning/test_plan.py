@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -288,8 +289,15 @@ def test_a_table_is_checked_and_no_row_is_read(table, closed):
     with pytest.raises(InvalidArgument, match="were not given"):
         plan.plot()
     assert crowdgram.plan(table, **columns, users=500, rows_per_user=3, weight="users").items == 4
-    with pytest.raises(BudgetExceeded, match=r"has left\. Nothing was charged, and no row was read. What would fit"):
+    with pytest.raises(BudgetExceeded) as planned:
         crowdgram.plan(table, **{**columns, "epsilon": 3.0})
+    with pytest.raises(BudgetExceeded) as released:
+        crowdgram.release(table, **{**columns, "epsilon": 3.0})
+    assert re.search(
+        r"has left of its .+\. Nothing was charged, and no row was read\. What would fit", str(planned.value)
+    )
+    assert str(planned.value) == str(released.value)
+    assert planned.value.remaining == released.value.remaining > 0
     assert ledger.path.read_bytes() == before
 
 
