@@ -21,11 +21,13 @@ __all__ = ["Checked", "check"]
 class Checked:
     """What was found right, by the schema and by public arguments. columns: the type of each. items: how many the
     public lists make; None if items are to be found. ledger: that it has enough left, in words; None without one.
+    discovery_share: the part of the budget that finds items; None if they are listed.
     """
 
     columns: Mapping[str, str]
     items: int | None
     ledger: str | None
+    discovery_share: float | None = None
 
     def sentences(self) -> list[str]:
         """The same in words."""
@@ -86,8 +88,9 @@ def check(
         _, _, items, request = read_public(rows, query, _nothing)
         columns = {name: str(kind) for name, kind in zip(rows.names, rows.item_types, strict=True)}
     size = None if items is None else len(items)
+    share = query.discovery_share if items is None else None
     if budget is None:
-        return Checked(columns, size, None)
+        return Checked(columns, size, None, share)
     check_left(budget, promised, query.mechanism, request, size, query.discovery_share)
     enough = f"The ledger has enough left for epsilon={promised.epsilon:g}, delta={promised.delta:g}."
-    return Checked(columns, size, enough)
+    return Checked(columns, size, enough, share)
