@@ -45,6 +45,16 @@ def test_the_table_is_as_its_readme_says():
     assert (FOLDER / "diaries.parquet").stat().st_size < 200_000  # it is in every installation
 
 
+def test_the_average_day_is_that_of_the_table():
+    frame, truth = Diaries().table().to_pandas(), Diaries().average_day()
+    own = frame.quarter_hours / frame.groupby("person").quarter_hours.transform("sum")
+    exact = own.groupby(frame.activity).sum() / Diaries.PEOPLE
+    assert list(truth) == Diaries().activities()
+    assert {name: share for name, share in truth.items() if share} == pytest.approx(exact.to_dict())
+    assert truth["personal emergencies"] == 0
+    assert sum(truth.values()) == pytest.approx(1)
+
+
 def test_the_tool_makes_it(tool, tmp_path):
     assert sorted(set(tool.ACTIVITIES.values())) == Diaries().activities()
     labels = ["10101", "10102", "120303", "120304", "181101"]

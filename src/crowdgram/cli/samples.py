@@ -82,7 +82,7 @@ def demo(
     ] = Path("demo-out"),
     force: ForceOption = False,
 ) -> None:
-    """Release a synthetic sample table and compare it with its public truth."""
+    """Release a public sample table and compare it with its exact answer."""
     from .demo import run
 
     run(output, Console(), force=force)

@@ -40,6 +40,16 @@ class Diaries:
         """The public list of activities, which is the survey's and not the table's: some occur in no diary."""
         return (_FOLDER / "activities.txt").read_text(encoding="utf-8").splitlines()
 
+    def average_day(self) -> dict[str, float]:
+        """The exact answer, without privacy: the average person's share of each activity, in the order of the list."""
+        table = self.table()
+        people = table.group_by("person").aggregate([("quarter_hours", "sum")])
+        hours = dict(zip(people["person"].to_pylist(), people["quarter_hours_sum"].to_pylist(), strict=True))
+        shares = dict.fromkeys(self.activities(), 0.0)
+        for person, activity, quarters in zip(*table.to_pydict().values(), strict=True):
+            shares[activity] += quarters / hours[person]
+        return {activity: share / len(hours) for activity, share in shares.items()}
+
     def write(
         self,
         path: str | os.PathLike[str],
