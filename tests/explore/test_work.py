@@ -83,7 +83,7 @@ def test_nothing_of_any_row_is_shown_before_a_release(post, tmp_path, kind):
     texts = [post.get("/").text, post.get("/stage").text]
     texts += [post(route, good).text for route in ("/columns", "/copies")]
     texts += [post("/check", {**good, **change}).text for change in ({}, *wrong)]
-    whole = "\n".join(texts)
+    whole = "\n".join(texts).replace(str(tmp_path), "")  # the folder's own name may hold any number
     for secret in (*ODD, ODD[2].encode("unicode_escape").decode(), "user-", str(ROWS), "211"):
         assert secret not in whole
     assert not post.get("/releases/1").is_success
