@@ -31,6 +31,7 @@ SHOWN_AS_TEXT = {
 ASSETS = ("iframe-worker.js", "site.css")
 PACKAGES = {
     "synth": "Synthetic tables",
+    "samples": "A table of real people",
     "theory": "Theory",
     "audit": "Audit",
 }

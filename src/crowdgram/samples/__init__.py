@@ -37,7 +37,7 @@ class Diaries:
         return pyarrow.parquet.read_table(_FOLDER / "diaries.parquet")
 
     def activities(self) -> list[str]:
-        """The public list of activities, which is the survey's and not the table's: some occur in no diary."""
+        """The public list of activities, which is the survey's and not the table's: one of it occurs in no diary."""
         return (_FOLDER / "activities.txt").read_text(encoding="utf-8").splitlines()
 
     def average_day(self) -> dict[str, float]:
