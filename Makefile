@@ -1,4 +1,4 @@
-# make setup | demo | test | test-fast | test-thorough | test-versions | check | docs | bench | bench-accuracy | bench-discovery | kills | audit | fuzz | clean
+# make setup | demo | test | test-fast | test-thorough | test-versions | check | docs | pictures | bench | bench-accuracy | bench-discovery | kills | audit | fuzz | clean
 # A machine needs Python 3.11 or newer, git and make. Spark's tests also need Java 17, and those of reports Chromium; they are skipped, with the reason, without it.
 
 PYTHON ?= python3
@@ -9,7 +9,7 @@ WORKERS ?= 2
 # Compiled modules are kept, whatever the shell says: without them every process that a test starts compiles its own.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-fast test-thorough test-versions check format docs bench bench-accuracy bench-discovery kills audit fuzz clean
+.PHONY: setup demo test test-fast test-thorough test-versions check format docs pictures bench bench-accuracy bench-discovery kills audit fuzz clean
 
 setup: $(READY)
 
@@ -58,10 +58,15 @@ bench: setup
 	$(BIN)/python bench/speed.py
 	$(BIN)/python bench/accuracy.py
 
-# TABLES=FOLDER adds real tables; only then is the picture drawn anew, as it shows them too.
+# TABLES=FOLDER adds real tables; only then are the figures recorded, and README's pictures and table made of them.
 bench-accuracy: setup
-	$(BIN)/python bench/accuracy.py $(if $(TABLES),--tables $(TABLES) --plot docs/images/accuracy.png)
+	$(BIN)/python bench/accuracy.py $(if $(TABLES),--tables $(TABLES) --json bench/results/accuracy.json)
+	$(if $(TABLES),$(BIN)/python bench/pictures.py --from-record)
 	$(BIN)/crowdgram paper complexity --output docs/images/complexity.png --force
+
+# README's pictures and table, from what is recorded in bench/results.
+pictures: setup
+	$(BIN)/python bench/pictures.py --from-record
 
 # Needs TABLES=FOLDER: synthetic items are too alike to be a test.
 bench-discovery: setup

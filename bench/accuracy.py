@@ -23,6 +23,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from invented import INVENTED
+from names import name_of
+from pictures import draw_accuracy
 from tuned import Contributions, Oracle, Tuned, l1, standard_error
 
 import crowdgram
@@ -131,9 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(f"There is no table named {', '.join(options.only)}.")
     print(render(lines))
     if options.json:
-        options.json.write_text(json.dumps(report(lines), indent=2) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(report(lines), indent=1) + "\n", encoding="utf-8")
     if options.plot:
-        plot(lines, options.plot)
+        draw_accuracy(report(lines), options.plot)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -298,7 +300,7 @@ def verdict(value: float, limit: float) -> str:
 
 
 COLUMNS: dict[str, Callable[[Line], str]] = {
-    "table": lambda line: line.name,
+    "table": lambda line: name_of(line.name),
     "weight": lambda line: line.weight,
     "floor": lambda line: figure(line.floor) if line.floor > 0 else "-",
     "laplace*": lambda line: tuned_figure(line.tuned["laplace"]),
@@ -362,6 +364,7 @@ def report(lines: Sequence[Line]) -> dict[str, Any]:
         "epsilon": EPSILON,
         "delta": DELTA,
         "adjacency": "add-remove",
+        "how": f"means of {lines[0].repeat} releases",
         "lines": [_finite(asdict(line)) for line in lines],
     }
 
@@ -372,67 +375,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def plot(lines: Sequence[Line], file: Path) -> None:
-    """For each line the floor, the best tuned baseline and auto, on a log scale."""
-    from matplotlib.figure import Figure
-
-    drawing = Figure(figsize=(8.5, 1.7 + 0.32 * len(lines)), layout="constrained")
-    ax = drawing.subplots()
-    places = np.arange(len(lines))
-    best = np.array([min(one.mean for one in line.tuned.values()) for line in lines])
-    auto = np.array([line.auto for line in lines])
-    spread = np.nan_to_num(np.array([line.auto_se for line in lines]))
-    ax.hlines(places, np.minimum(best, auto), np.maximum(best, auto), color="#cccccc", lw=2, zorder=1)
-    known = [place for place in places if lines[place].floor > 0]
-    if known:
-        floors = [lines[place].floor for place in known]
-        ax.plot(floors, known, "|", color="#555555", ms=13, mew=2, zorder=2, label="no privacy at all (floor)")
-    ax.plot(
-        best,
-        places,
-        "s",
-        mfc="white",
-        mec="#d94801",
-        mew=1.6,
-        ms=7,
-        zorder=3,
-        label="best simple mechanism, cap tuned on the truth",
-    )
-    ax.errorbar(
-        auto,
-        places,
-        xerr=np.minimum(2 * spread, 0.9 * auto),
-        fmt="o",
-        color="#08519c",
-        ms=7,
-        capsize=2,
-        zorder=4,
-        label="Crowdgram, nothing tuned",
-    )
-    seen = Counter(line.name for line in lines)
-    ax.set_yticks(places, [f"{line.name}, by {line.weight}" if seen[line.name] > 1 else line.name for line in lines])
-    for place, line in enumerate(lines):
-        ratio = 1 / line.to_best
-        ax.annotate(
-            f"{ratio:.2f}x" if ratio < 1 else f"{ratio:.1f}x" if ratio < 9.95 else f"{ratio:.0f}x",
-            (1.01, place),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            fontsize=9,
-            color="#08519c" if ratio >= 1 else "#d94801",
-        )
-    ax.annotate("better\nby", (1.01, 1.0), xycoords="axes fraction", va="bottom", fontsize=9, color="#555555")
-    ax.set_xscale("log")
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_ylim(len(lines) - 0.4, -0.6)
-    ax.set_xlabel(f"l1 error (epsilon={EPSILON:g}, delta={DELTA:g}, user level, add-remove)")
-    ax.grid(axis="x", which="major", color="#eeeeee", zorder=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-    drawing.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False, fontsize=9)
-    drawing.savefig(file, dpi=150)
 
 
 def _times(factor: float, value: float) -> float:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from names import name_of
 from scipy import sparse
 from scipy.special import ndtri
 from tuned import Contributions
@@ -248,7 +249,7 @@ def show(lines: Sequence[Line], repeat: int) -> None:
     for line in lines:
         tuned = (line.laplace, line.geometric, line.gaussian, line.weighted)
         verdict = "-" if "words" not in line.name else "PASS" if line.to_best >= MUST else "MISS"
-        row = (line.name, f"{line.users}", f"{line.items}", *map(cell, tuned), cell(line.rounds))
+        row = (name_of(line.name), f"{line.users}", f"{line.items}", *map(cell, tuned), cell(line.rounds))
         table.append((*row, f"{line.to_best:.2f}", verdict))
     for found in table:
         print("  ".join(value.ljust(width) for value, width in zip(found, _widths(table), strict=True)).rstrip())
@@ -271,7 +272,7 @@ def show(lines: Sequence[Line], repeat: int) -> None:
                     f"{each.lost:.2f}",
                 )
             ]
-            by_default.append((line.name, one.weight, *figures, f"{one.covered:.2f}"))
+            by_default.append((name_of(line.name), one.weight, *figures, f"{one.covered:.2f}"))
     print()
     for found in by_default:
         print("  ".join(value.ljust(width) for value, width in zip(found, _widths(by_default), strict=True)).rstrip())

@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from names import name_of
 from scipy import special
 from tuned import Contributions, l1, standard_error
 
@@ -219,8 +220,8 @@ def describe(path: Path, runs: int = 3) -> None:
     for weight in ("rows", "users"):
         found, planned, preset = (error_of(crowd, weight, runs) for crowd in (real, like, typical))
         print(
-            f"{path.stem}, {weight}: {found:.4g}; described {planned:.4g} ({planned / found:.2f} of it), typical "
-            f"{preset:.4g} ({preset / found:.2f})",
+            f"{name_of(path.stem)}, {weight}: {found:.4g}; described {planned:.4g} ({planned / found:.2f} of it), "
+            f"typical {preset:.4g} ({preset / found:.2f})",
             flush=True,
         )
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from names import name_of
 from scipy import sparse, special
 from tuned import Contributions
 
@@ -141,7 +142,12 @@ def main() -> None:
         best, cut = min(others, key=lambda one: one.error), min(one.cut for one in others)
         ours = measure(source, made.items, truth, users, given.repeat, epsilon=given.epsilon, delta=given.delta)
         mostly = max(set(ours.chosen), key=ours.chosen.count)
-        cells = [source.stem, f"{users:,}", f"{items:,}", f"{best.error / items:.2f} ({best.noise} {best.bound})"]
+        cells = [
+            name_of(source.stem),
+            f"{users:,}",
+            f"{items:,}",
+            f"{best.error / items:.2f} ({best.noise} {best.bound})",
+        ]
         cells += [f"{one:.2f}" for one in (cut / items, ours.error / items, ours.error / best.error, ours.error / cut)]
         cells += [f"{one:.2f}" for one in (ours.predicted / ours.error, *ours.covered)]
         cells += [f"{ours.widths[0]:,.0f}, {ours.widths[1]:,.0f}", mostly, f"{ours.seconds:.1f}"]

@@ -26,7 +26,7 @@ def beside(monkeypatch):
     """The benchmarks are scripts and import each other by name, as they do when they are run."""
     monkeypatch.syspath_prepend(str(BENCH))
     yield
-    for name in ("accuracy", "discovery", "invented", "plan", "prior", "reach", "top", "tuned"):
+    for name in ("accuracy", "discovery", "invented", "names", "pictures", "plan", "prior", "reach", "top", "tuned"):
         sys.modules.pop(name, None)
 
 

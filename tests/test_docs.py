@@ -67,7 +67,7 @@ def run_command(command):
     return pytest.fail(f"{shlex.join(command)}: only crowdgram and make are run; mark the block as not run")
 
 
-NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e-?\d+)?")
+NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e-?\d+)?")  # 9,987 is one number, as is 1e-06
 
 
 def near(one, two):
@@ -77,7 +77,7 @@ def near(one, two):
 def agrees(shown, printed):
     """Whether a line is as shown: the same words, whatever the spaces and bars between them, and near numbers."""
     words = [" ".join(NUMBER.sub("#", line.replace("█", "")).split()) for line in (shown, printed)]
-    numbers = [[float(number) for number in NUMBER.findall(line)] for line in (shown, printed)]
+    numbers = [[float(number.replace(",", "")) for number in NUMBER.findall(line)] for line in (shown, printed)]
     return words[0] == words[1] and all(near(*pair) for pair in zip(*numbers, strict=True))
 
 
@@ -186,6 +186,20 @@ def test_output_may_be_near():
     run_document(f"```python\n{code}\n```\n\n```text\na 0.120\n...\nc 10\n```\n", "near.md")
 
 
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("Users: 9,987", "Users: 10,003", True),
+        ("Users: 9,987 of 3", "Users: 2,003 of 3", False),
+        ("12,345,678 rows", "12,400,000 rows", True),
+        ("(1,2)", "(1,2)", True),
+        ("e^1 = 2.72, but 1e-06", "e^1 = 2.72, but 1e-06", True),
+    ],
+)
+def test_thousands_are_one_number(shown, printed, same):
+    assert agrees(shown, printed) == same
+
+
 def slug(heading):
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
@@ -220,7 +234,7 @@ def test_links_lead_somewhere(path):
 
 @pytest.mark.parametrize("target", ["none.md", "tutorial.md#none", "#none", "../none/", "http://example.org"])
 def test_a_lost_link_is_noticed(target):
-    text = f"# Title\n\n[one]({target}), [two](tutorial.md#1-make-the-table), [three](#title), [four](../README.md)\n"
+    text = f"# Title\n\n[one]({target}), [two](tutorial.md#1-get-the-table), [three](#title), [four](../README.md)\n"
     assert lost_links(ROOT / "docs" / "page.md", text) == [target]
 
 

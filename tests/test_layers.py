@@ -138,6 +138,8 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
         ),
         ("synth.py", "from .tables import x", 1, "not `tables`"),
         ("mechanisms/a.py", "from ..synth import Crowd", 1, "`mechanisms` may not import `synth`"),
+        ("releases/a.py", "from ..samples import Diaries", 1, "`releases` may not import `samples`"),
+        ("samples/__init__.py", "from ..releases import release", 1, "`samples` may import synth of crowdgram"),
         # Engines.
         ("mechanisms/a.py", "import ibis", 1, "`ibis` belongs under tables only"),
         ("mechanisms/a.py", "from ibis.expr import types", 1, "`ibis` belongs"),

@@ -129,12 +129,12 @@ def test_all_is_complete_and_resolves():
     assert list(crowdgram.__all__) == sorted(crowdgram.__all__)
     for name in crowdgram.__all__:
         assert getattr(crowdgram, name) is not None
-    assert dir(crowdgram) == sorted({*crowdgram.__all__, "errors", "paper", "synth", "theory"})
+    assert dir(crowdgram) == sorted({*crowdgram.__all__, "errors", "paper", "samples", "synth", "theory"})
     with pytest.raises(AttributeError, match="nothing"):
         crowdgram.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("module", ["errors", "paper", "synth", "theory"])
+@pytest.mark.parametrize("module", ["errors", "paper", "samples", "synth", "theory"])
 def test_modules_are_there_in_a_fresh_interpreter(module):
     script = f"import crowdgram; print(crowdgram.{module}.__name__)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -142,7 +142,7 @@ def test_modules_are_there_in_a_fresh_interpreter(module):
 
 
 @pytest.mark.parametrize(
-    "package", ["errors", "privacy", "tables", "mechanisms", "releases", "audit", "synth", "theory", "cli"]
+    "package", ["errors", "privacy", "tables", "mechanisms", "releases", "audit", "samples", "synth", "theory", "cli"]
 )
 def test_what_packages_list_exists(package):
     module = importlib.import_module(f"crowdgram.{package}")

@@ -24,7 +24,7 @@ PAGES = {
     for pattern in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "docs/**/*.md")
     for path in ROOT.glob(pattern)
 }
-MADE = re.compile(r"reference/[a-z]+\.md|LICENSE\.md|examples/first_release\.md")
+MADE = re.compile(r"reference/[a-z]+\.md|LICENSE\.md|examples/(?:first_release|notebook)\.md")
 
 
 def menu(text):
@@ -167,6 +167,15 @@ def test_the_reference_has_the_library_and_the_command(site):
         assert re.search(rf"{re.escape(cell)}\s*<td>\w", command), option
     text = (folder / "reference/crowdgram.html").read_text(encoding="utf-8")
     assert "<li><code>max_rows_per_user</code>: how many rows of one user count fully" in text  # not in running text
+
+
+def test_the_notebook_is_a_page(site):
+    folder, _ = site
+    page = (folder / "examples/notebook.html").read_text(encoding="utf-8")
+    assert "<h1" in page
+    assert "Releases in a notebook" in page
+    assert page.count('class="highlight"') >= 10
+    assert '"cell_type"' not in page
 
 
 def test_docstrings_are_split_where_a_name_starts_a_sentence():

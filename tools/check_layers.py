@@ -38,8 +38,8 @@ LAYERS = (
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 # Beside the layers: `theory` is plain mathematics that any layer above `errors` may use; `synth` makes public
-# tables from seeded randomness, which nothing that takes part in a release may reach.
-BESIDE = {"theory": {"arrays"}, "synth": {"arrays", "errors", "files"}}
+# tables from seeded randomness, which nothing that takes part in a release may reach, and `samples` holds a public one.
+BESIDE = {"theory": {"arrays"}, "synth": {"arrays", "errors", "files"}, "samples": {"synth"}}
 THEORY_LIBRARIES = {"numpy", "scipy"} | sys.stdlib_module_names
 
 # Methods of a release may call these higher layers. Such a method is one call: the import, and one statement.
@@ -148,9 +148,9 @@ def inside(module: str, path: tuple[str, ...]) -> str | None:
         return None
     if target == "theory":
         return None if rank > 0 else f"`{module}` is the lowest layer and may not import `theory`"
-    if target == "synth":
+    if target in ("synth", "samples"):
         above = [name for layer in LAYERS[RANK["releases"] + 1 :] for name in sorted(layer)]
-        return None if module in above else f"`{module}` may not import `synth`: only {', '.join(above)} may"
+        return None if module in above else f"`{module}` may not import `{target}`: only {', '.join(above)} may"
     if RANK[target] < rank:
         return None
     relation = "its sibling" if RANK[target] == rank else "the higher layer"

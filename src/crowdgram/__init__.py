@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from . import errors as errors
     from . import paper as paper
+    from . import samples as samples
     from . import synth as synth
     from . import theory as theory
     from .errors import CrowdgramError
@@ -78,7 +79,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_MODULES = {"errors", "paper", "synth", "theory"}
+_MODULES = {"errors", "paper", "samples", "synth", "theory"}
 _HOMES = {
     "Adaptive": "mechanisms",
     "Adjacency": "privacy",

@@ -14,7 +14,7 @@ import csv
 import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -296,30 +296,50 @@ class Visits:
             }
         )
 
-    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> int:
-        """Write the table, as Parquet or CSV by its suffix, whole or not at all, and return its number of rows.
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        domain: str | os.PathLike[str] | None = None,
+        *,
+        overwrite: bool = False,
+    ) -> int:
+        """Write the table, as Parquet or CSV by its suffix, and return its number of rows.
 
-        overwrite: whether a file that is there is replaced; it is an error otherwise.
+        domain: if given, a text file with one page a line. overwrite: whether files that are there are replaced; it is
+        an error otherwise.
         """
-        target = Path(path)
-        if target.suffix.lower() not in (".parquet", ".csv"):
-            raise InvalidArgument(f"path={str(target)!r}: needs a name that ends in .parquet or .csv.", argument="path")
-        _check_targets([target], overwrite=overwrite)
-        table = self.table()
-        write = pa.csv.write_csv if target.suffix.lower() == ".csv" else pa.parquet.write_table
-        try:
-            with _folder_beside(target) as folder:
-                draft = Path(folder, target.name)
-                write(table, str(draft))
-                put_in_place(draft, target, overwrite=overwrite)
-        except UnwritableTarget:
-            raise
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise UnwritableTarget(
-                f"path={str(target)!r}: cannot be written ({reason}). Choose another folder."
-            ) from error
-        return int(table.num_rows)
+        return write_table(self.table(), path, self.PAGES, domain, overwrite=overwrite)
+
+
+def write_table(
+    table: pa.Table,
+    path: str | os.PathLike[str],
+    items: Sequence[str],
+    domain: str | os.PathLike[str] | None,
+    *,
+    overwrite: bool,
+) -> int:
+    """Write a table, and the list of its items if there is a path for it, whole or not at all; return its rows."""
+    target = Path(path)
+    if target.suffix.lower() not in (".parquet", ".csv"):
+        raise InvalidArgument(f"path={str(target)!r}: needs a name that ends in .parquet or .csv.", argument="path")
+    targets = [target] if domain is None else [target, Path(domain)]
+    _check_targets(targets, overwrite=overwrite)
+    write = pa.csv.write_csv if target.suffix.lower() == ".csv" else pa.parquet.write_table
+    try:
+        with ExitStack() as stack:
+            drafts = [Path(stack.enter_context(_folder_beside(one)), one.name) for one in targets]
+            write(table, str(drafts[0]))
+            for draft in drafts[1:]:
+                draft.write_text("".join(f"{item}\n" for item in items), encoding="utf-8")
+            for draft, one in zip(drafts, targets, strict=True):
+                put_in_place(draft, one, overwrite=overwrite)
+    except UnwritableTarget:
+        raise
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UnwritableTarget(f"path={str(target)!r}: cannot be written ({reason}). Choose another folder.") from error
+    return int(table.num_rows)
 
 
 def _word(number: int) -> str:

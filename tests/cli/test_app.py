@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import sqlite3
 import subprocess
 import sys
@@ -638,7 +639,7 @@ def test_demo(folder):
     result = run("demo", "--output", "out")
     assert result.exit_code == 0, result.stderr
     names = {path.name for path in Path("out").iterdir()}
-    assert names == {"visits.parquet", "items.txt", "truth.csv", "release.json", "release.png"}
+    assert names == {"diaries.parquet", "activities.txt", "truth.csv", "release.json", "release.png"}
     assert Path("out/release.png").read_bytes().startswith(b"\x89PNG")
     # The command that it prints makes the same kind of release.
     printed = next(line.split() for line in result.stdout.splitlines() if line.startswith("  crowdgram release "))
@@ -647,6 +648,8 @@ def test_demo(folder):
     again = crowdgram.load("out/mine.json")
     assert (again.guarantee, again.weight, again.mechanism) == (made.guarantee, made.weight, made.mechanism)
     assert again != made
+    distance = re.search(r"the sum of all errors: (0\.\d+)", result.stdout)
+    assert 0 < float(distance[1]) < 0.05  # it is 0.007 to 0.01 in most runs
     assert run("demo", "--output", "out").exit_code == 2
     assert run("demo", "--output", "out", "--force").exit_code == 0  # as often as one likes
 

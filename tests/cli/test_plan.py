@@ -95,3 +95,11 @@ def test_a_table_and_a_ledger_are_checked(folder):
     assert "What would fit" in refused.stderr
     assert run("t.parquet", "--user", "user", "--item", "odd", "--epsilon", 1, "--delta", "1e-6").exit_code == 2
     assert (folder / "l.ledger").read_bytes() == before
+
+
+def test_finding_items_is_an_option():
+    crowd = ("--users", 300, "--rows-per-user", 3, "--items", 5, "--epsilon", 1, "--weight", "users")
+    done = run(*crowd, "--delta", 1e-6, "--discovery-share", 0.4)
+    assert done.exit_code == 0
+    assert "40% of the budget goes there and is counted here" in done.stdout
+    assert run(*crowd, "--discovery-share", 0.4).exit_code == 2  # without a delta

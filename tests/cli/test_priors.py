@@ -49,9 +49,9 @@ def test_a_list_is_a_prior(folder, name):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("gone.json", None, "'gone.json' cannot be read"),
+        ("gone.json", None, "--prior: 'gone.json' cannot be read"),
         ("gone.csv", None, "--prior='gone.csv'"),
-        ("other.json", '{"schema": "something"}', "'other.json' is not a saved release"),
+        ("other.json", '{"schema": "something"}', "--prior: 'other.json' is not a saved release"),
         ("no-share.csv", "item,count\na,1\n", "column 'share' is not in 'no-share.csv'"),
         ("text.csv", "item,share\na,many\n", "has 'many' in its column 'share'"),
         ("below.csv", "item,share\na,-1\n", r"prior: has -1\.0 for 'a'"),

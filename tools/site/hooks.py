@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,15 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "docs/**/*.md")
 PICTURES = ("docs/images/*.png",)
-SHOWN_AS_TEXT = {"LICENSE": "Licence", "examples/first_release.py": "A first release"}
+SHOWN_AS_TEXT = {
+    "LICENSE": "Licence",
+    "examples/first_release.py": "A first release",
+    "examples/notebook.ipynb": "Releases in a notebook",
+}
 ASSETS = ("iframe-worker.js", "site.css")
 PACKAGES = {
     "synth": "Synthetic tables",
+    "samples": "A table of real people",
     "theory": "Theory",
     "audit": "Audit",
 }
@@ -92,12 +98,26 @@ def on_page_content(content: str, *, page: Page, config: MkDocsConfig, files: Fi
 
 
 def _page_of(name: str) -> str:
-    return f"{name.removesuffix('.py')}.md"
+    return f"{name.removesuffix('.py').removesuffix('.ipynb')}.md"
 
 
 def _as_text(name: str, title: str) -> str:
+    if name.endswith(".ipynb"):
+        return _notebook(name)
     language = "python" if name.endswith(".py") else "text"
     return f"# {title}\n\n```{language}\n{(ROOT / name).read_text(encoding='utf-8')}```\n"
+
+
+def _notebook(name: str) -> str:
+    """The cells of a notebook, which is kept without outputs: text as it is, and code as code."""
+    cells = json.loads((ROOT / name).read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(cell["source"]) for cell in cells]
+    shown = [
+        f"```python\n{text}\n```" if cell["cell_type"] == "code" else text
+        for cell, text in zip(cells, texts, strict=True)
+    ]
+    shown.insert(1, f"The file is `{name}`. Open it in Jupyter to run it and to see the pictures.")
+    return "\n\n".join([*shown, ""])
 
 
 def _library() -> str:

@@ -18,7 +18,7 @@ from ..results.values import Measure
 
 __all__ = ["printable", "say", "show", "show_entropy", "show_release"]
 
-_BAR = 24
+_BAR = 20
 _MOST_GROUPS = 20
 
 

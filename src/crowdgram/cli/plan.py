@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ..adjacency import Adjacency
 from ..errors import InvalidArgument
-from .asking import Reading, files_of, read_domain_option, read_source, show_warnings
+from .asking import Reading, files_of, read_discovery, read_domain_option, read_source, show_warnings
 from .columns import read_bins, read_column, read_user
 from .command import ForceOption
 from .options import (
@@ -20,6 +20,7 @@ from .options import (
     BinsOption,
     DelimiterOption,
     DeltaOption,
+    DiscoveryShareOption,
     DomainColumnOption,
     DomainOption,
     EncodingOption,
@@ -108,6 +109,7 @@ def plan(
     domain: DomainOption = None,
     bins: BinsOption = None,
     domain_column: DomainColumnOption = None,
+    discovery_share: DiscoveryShareOption = None,
     other: OtherOption = None,
     table: TableOption = None,
     query: QueryOption = None,
@@ -136,6 +138,7 @@ def plan(
     asked: dict[str, Any] = _table_options(
         source, reading, user, item or [], domain or [], bins or [], domain_column, by
     )
+    asked["domain"], asked["groups"] = read_discovery(asked.get("domain"), by, groups, discovery_share)
     if ledger is not None:
         from ..privacy import Ledger
 
@@ -161,7 +164,6 @@ def plan(
             adjacency=adjacency,
             count=count,
             where=where,
-            groups=groups,
             other=other,
             **asked,
         )

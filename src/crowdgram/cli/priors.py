@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, UnreadableSource
 
 if TYPE_CHECKING:
     from ..mechanisms import Prior
@@ -24,7 +24,12 @@ def read_prior_file(path: Path, names: Sequence[str]) -> Prior:
     from ..mechanisms import Prior
 
     if path.suffix.lower() == ".json" and not _is_list(path):
-        return Prior.of(load(path))
+        try:
+            return Prior.of(load(path))
+        except UnreadableSource as error:
+            raise UnreadableSource(
+                f"--prior: {error} Give a saved release, or a list of items and shares (.csv, .parquet, .json)."
+            ) from None
     return Prior.of_pairs(_pairs(path, names))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -38,18 +39,41 @@ def synth(
         typer.echo(f"Wrote {written} rows of {users} users to {printable(str(output))}.")
 
 
+class SampleChoice(StrEnum):
+    """Tables that come with the package."""
+
+    VISITS = "visits"
+    DIARIES = "diaries"
+
+
 def sample(
     output: Annotated[Path, typer.Argument(help="Where to write the table: .parquet or .csv.", show_default=False)],
+    table: Annotated[
+        SampleChoice, typer.Option(help="Visits of an invented shop, or diaries of real people from a public survey.")
+    ] = SampleChoice.VISITS,
+    domain: Annotated[
+        Path | None, typer.Option(help="Also write the public list of items (pages, activities; one a line) here.")
+    ] = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the sample table of the examples: visits of an invented shop."""
+    """Write a sample table of the examples: visits of an invented shop, or diaries of real people."""
+    from ..samples import Diaries
     from ..synth import Visits
     from .display import printable, say
 
-    written = Visits().write(output, overwrite=force)
-    if not quiet:
-        say(Console(), f"Wrote {written} rows of {Visits().users} invented users to {printable(str(output))}.")
+    diaries = table is SampleChoice.DIARIES
+    written = (Diaries() if diaries else Visits()).write(output, domain, overwrite=force)
+    if quiet:
+        return
+    people = f"{Diaries.PEOPLE} people" if diaries else f"{Visits().users} invented users"
+    say(Console(), f"Wrote {written} rows of {people} to {printable(str(output))}.")
+    if diaries:
+        say(
+            Console(),
+            "Source: American Time Use Survey 2003-2016, U.S. Bureau of Labor Statistics; a sample, with its codes in "
+            "words. Public domain.",
+        )
 
 
 def demo(
@@ -58,7 +82,7 @@ def demo(
     ] = Path("demo-out"),
     force: ForceOption = False,
 ) -> None:
-    """Release a synthetic sample table and compare it with its public truth."""
+    """Release a public sample table and compare it with its exact answer."""
     from .demo import run
 
     run(output, Console(), force=force)

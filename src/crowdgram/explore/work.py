@@ -22,9 +22,6 @@ from .schema import columns_of
 
 __all__ = ["Busy", "Made", "Work"]
 
-_SEARCHED = 0.7
-"""The part of epsilon that is left if items are found, as `crowdgram.plan` is to be told."""
-
 
 class Busy(Exception):
     """A release is being made already."""
@@ -88,8 +85,11 @@ class Work:
                 return {"sentences": [*said, "With one item, there is no error of shares to plan."]}
             crowd = _crowd({**form, "items": form.get("items") if checked.items is None else checked.items})
             if checked.items is None:
-                crowd["epsilon"] *= _SEARCHED
-                said.append(f"Planned for {crowd['items']:,} items, with {_SEARCHED} of epsilon left to measure them.")
+                crowd["discovery_share"] = checked.discovery_share
+                said.append(
+                    f"Planned for {crowd['items']:,} items, all of them found, with {checked.discovery_share:.0%} of "
+                    "the budget spent on finding them."
+                )
             found = self._estimate(**crowd)
         return {"sentences": [*said, *found.sentences()], "settings": _settings(crowd)}
 

@@ -43,12 +43,16 @@ deviation of the kernel.
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What a plan is asked: a crowd, a guarantee, a weight, and the share of an item whose error is shown."""
+    """What a plan is asked: a crowd, a guarantee, a weight, and the share of an item whose error is shown.
+
+    discovery_share: the part of the budget that finds the items; None if they are listed.
+    """
 
     shape: Shape
     guarantee: Guarantee
     weight: Weight
     share: float
+    discovery_share: float | None = None
     _crowds: dict[int, Crowd] = field(default_factory=dict)
 
     def crowd(self, number: int) -> Crowd:
@@ -170,7 +174,15 @@ class _Runs:
         """One more release, with noise of its own."""
         asked, number = self.asked, len(self.l1)
         crowd = asked.crowd(number)
-        made = run_mechanism(crowd, mechanism, asked.guarantee, asked.weight, bound=bound, seed=number)
+        made = run_mechanism(
+            crowd,
+            mechanism,
+            asked.guarantee,
+            asked.weight,
+            bound=bound,
+            discovery_share=asked.discovery_share,
+            seed=number,
+        )
         truth = crowd.answer(asked.weight)
         errors = made.probabilities - truth
         self.l1.append(float(np.abs(errors).sum()))

@@ -16,7 +16,7 @@ def shares_of(items: object, zipf: object) -> Floats:
     """The crowd's distribution: shares of so many items by Zipf's law."""
     if items is None:
         raise InvalidArgument(
-            "items=None: needs how many items there are. A plan does not look for them.", argument="items"
+            "items=None: needs how many items there are, or may be. A plan does not look for them.", argument="items"
         )
     whole = isinstance(items, int | np.integer) and not isinstance(items, bool)
     if not whole or not 2 <= items <= MOST_ITEMS:  # type: ignore[operator]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ..errors import InvalidArgument
-from ..mechanisms import Gaussian, Laplace, Weight
+from ..mechanisms import Discover, Gaussian, Laplace, Weight
 from ..privacy import Adjacency, Guarantee
 from ..releases.budgets import MIN_EPSILON, LedgerLike
 from ..releases.checking import Checked, check
@@ -68,7 +68,10 @@ def plan(
     weight, adjacency: as of `crowdgram.release`.
     table, user, item, domain, count, where, by, groups, other, ledger: as of `crowdgram.release`. They are checked as a
         release does, and no row is read: columns, types, lists, and what the ledger has left. `items` is then the
-        length of the public list. If neither users nor rows_per_user are given, the table is checked and nothing more.
+        length of the public list; without one, say how many there may be. If neither users nor rows_per_user are
+        given, the table is checked and nothing more.
+    domain: without a table only "discover" or `Discover(share)`: the items have to be found, and part of the budget is
+        spent on that.
 
     The same arguments give the same plan: it is the mean of simulated releases, with a fixed seed.
     """
@@ -81,6 +84,9 @@ def plan(
         )
     asked = {"user": user, "item": item, "domain": domain, "count": count, "where": where, "by": by}
     asked |= {"groups": groups, "other": other, "ledger": ledger}
+    sought = domain if table is None and (domain == "discover" or isinstance(domain, Discover)) else None
+    if sought is not None:
+        del asked["domain"]
     checked = _check_table(table, asked, public, weight, epsilon, target_error)
     if checked is not None and users is None and rows_per_user is None and like is None and target_error is None:
         return Plan(guarantee=public, weight=weight, items=checked.items, checked=checked)
@@ -96,12 +102,13 @@ def plan(
         "tastes": number_of("tastes", _first(tastes, earlier and earlier.tastes), TASTES),
     }
     check_numbers(given, against)
+    discovery_share = checked.discovery_share if checked is not None else _share_of(sought, public)
     shown = shown_share(share, shares)
 
     def question(name: str | None = None, value: float = 0.0) -> Question:
         values = {**given, **({} if name is None else {name: value})}
         shape = Shape(round(values["users"] or 0), float(values["rows_per_user"] or 0), shares, **numbers)
-        return Question(shape, replace(public, epsilon=float(values["epsilon"] or 0)), weight, shown)
+        return Question(shape, replace(public, epsilon=float(values["epsilon"] or 0)), weight, shown, discovery_share)
 
     if missing is None:
         final, auto = question(), expected_auto(question())
@@ -119,6 +126,7 @@ def plan(
         rows_per_user=final.shape.rows,
         items=final.shape.items,
         share=shown,
+        discovery_share=discovery_share,
         expected=(auto, *others, without_privacy(final)),
         bounds=paper_bounds(final),
         target_error=target_error,
@@ -145,6 +153,17 @@ def _check_table(
         raise InvalidArgument("epsilon=None: a check needs it. Try epsilon=1.", argument="epsilon")
     later = {"ledger": None} if epsilon is None else {}
     return check(table, guarantee=guarantee, weight=weight, **{**asked, **later})
+
+
+def _share_of(sought: object, guarantee: Guarantee) -> float | None:
+    """The part of the budget that finds items, if they have to be found."""
+    if sought is None:
+        return None
+    if guarantee.delta == 0:
+        raise InvalidArgument(
+            "delta=0: items can only be found with a small chance delta. Give a delta such as 1e-6.", argument="delta"
+        )
+    return sought.share if isinstance(sought, Discover) else Discover().share
 
 
 def _with(given: dict[str, float | None], earlier: Likeness, *, solving: bool) -> dict[str, float | None]:

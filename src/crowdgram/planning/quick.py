@@ -50,12 +50,16 @@ def quick_estimate(
     tastes: Preset | float = "typical",
     zipf: float = 1.0,
     adjacency: Adjacency | Literal["add-remove", "replace"] = Adjacency.ADD_REMOVE,
+    discovery_share: float | None = None,
 ) -> Estimate:
-    """What `plan` says of `auto`, from `RUNS` simulated releases. The arguments are those of `plan`, checked alike."""
+    """What `plan` says of `auto`, from `RUNS` simulated releases. The arguments are those of `plan`, checked alike.
+
+    discovery_share: the part of the budget that finds the items; None if they are listed.
+    """
     guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
     shares = shares_of(items, zipf)
     check_numbers({"users": users, "rows_per_user": rows_per_user}, "table")
     sigma, taste = number_of("tails", tails, TAILS), number_of("tastes", tastes, TASTES)
     share = shown_share(None, shares)
-    asked = Question(Shape(users, rows_per_user, shares, sigma, taste), guarantee, weight, share)
+    asked = Question(Shape(users, rows_per_user, shares, sigma, taste), guarantee, weight, share, discovery_share)
     return Estimate(share, expected_auto(asked, RUNS), without_privacy(asked))

@@ -11,14 +11,17 @@ against the answer of the simulated ones, so that having fewer of them changes i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..arrays import Floats, Integers
-from ..mechanisms import Estimate, Mechanism, Request, Weight
+from ..mechanisms import Discovering, Estimate, Mechanism, Request, Weight
+from ..mechanisms.discovery import DiscoveryPlan, rehearse
+from ..mechanisms.pilot_queries import FOUND
 from ..privacy import Guarantee, Labels, Spending
 from ..tables import UNIT, BoundedSum, CappedRows, Centre, Concentration, Norm, SimulatedCrowd, UsersByRows
 from ..tables.statistics import Level, UsersByDistance
@@ -156,11 +159,37 @@ class _Numpy:
 
 
 def run_mechanism(
-    crowd: Crowd, mechanism: Mechanism, guarantee: Guarantee, weight: Weight, *, bound: int | None = None, seed: int = 0
+    crowd: Crowd,
+    mechanism: Mechanism,
+    guarantee: Guarantee,
+    weight: Weight,
+    *,
+    bound: int | None = None,
+    discovery_share: float | None = None,
+    seed: int = 0,
 ) -> Estimate:
-    """What a release of this crowd may be. The same arguments give the same estimate."""
-    spending = Spending(mechanism.promised(guarantee), sampler=_Numpy(np.random.default_rng([seed, 1])))
-    return mechanism.run(crowd, spending.open(), Request(weight, bound, lambda _: None))
+    """What a release of this crowd may be. The same arguments give the same estimate.
+
+    discovery_share: if items are to be found, the part of the budget for it. It is spent as a search by rounds spends
+    it, and all items are taken as found.
+    """
+    request = Request(weight, bound, lambda _: None)
+    sampler = _Numpy(np.random.default_rng([seed, 1]))
+    if discovery_share is None:
+        return mechanism.run(crowd, Spending(mechanism.promised(guarantee), sampler=sampler).open(), request)
+    assert isinstance(mechanism, Discovering)
+    follows, plan = _search(mechanism, guarantee, discovery_share)
+    reserves = follows.reserves(guarantee, request, FOUND)
+    left = rehearse(Spending(guarantee, sampler=sampler).open(), plan, reserves)
+    return follows.run(crowd, left, replace(request, found=True))
+
+
+@lru_cache(maxsize=16)
+def _search(mechanism: Discovering, guarantee: Guarantee, share: float) -> tuple[Discovering, DiscoveryPlan]:
+    """What a search may spend, and what follows it: the same in every run."""
+    follows, plan = mechanism.search(guarantee, share)
+    assert isinstance(follows, Discovering)
+    return follows, plan
 
 
 def simulate(shape: Shape, seed: int = 0) -> Crowd:

@@ -24,10 +24,11 @@ class Plan:
 
     users, rows_per_user, items: the crowd; rows are a mean. guarantee, weight: as of the release. tails: sigma of
     log-normal rows per user. tastes: the chance that two rows of one user have the same item because they are that
-    user's. share: of the item whose error is shown. expected: of `auto`, of plain noise at its best bound, and without
-    privacy; none if only a table was checked. bounds: the paper's. target_error, against, solved: what was asked for,
-    against which answer, and which value was found for it. checked: what was found right about a table, without reading
-    a row of it.
+    user's. share: of the item whose error is shown. discovery_share: the part of the budget that finds the items, of
+    which all are taken as found; None if they are listed. expected: of `auto`, of plain noise at its best bound, and
+    without privacy; none if only a table was checked. bounds: the paper's. target_error, against, solved: what was
+    asked for, against which answer, and which value was found for it. checked: what was found right about a table,
+    without reading a row of it.
     """
 
     guarantee: Guarantee
@@ -44,6 +45,7 @@ class Plan:
     against: str = "table"
     solved: str | None = None
     checked: Checked | None = None
+    discovery_share: float | None = None
 
     def __getitem__(self, way: str) -> Expected:
         """What to expect of "auto", "laplace", "gaussian" or "no privacy"."""
@@ -96,6 +98,7 @@ class Plan:
             "tails": self.tails,
             "tastes": self.tastes,
             "share": self.share,
+            "discovery_share": self.discovery_share,
             "target_error": self.target_error,
             "against": self.against,
             "solved": self.solved,

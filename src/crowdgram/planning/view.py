@@ -25,7 +25,7 @@ def sentences(plan: Plan) -> list[str]:
     """The plan in words: the answer first, then what it rests on."""
     said = [*_checked(plan)]
     if plan.expected:
-        said += [*_solved(plan), _item(plan), _whole(plan), _others(plan), _sampling(plan), _crowd(plan)]
+        said += [*_solved(plan), _item(plan), _whole(plan), _others(plan), _sampling(plan), _crowd(plan), _found(plan)]
         said += [_bounds(plan)]
     return [*[one for one in said if one], plan.guarantee.sentence()]
 
@@ -105,6 +105,15 @@ def _crowd(plan: Plan) -> str:
         f"Planned for {plan.users:,} users with {plan.rows_per_user:,.4g} rows each on average and {plan.items:,} "
         f"items, by {plan.weight}. Rows per user are {tails} (log-normal, sigma {plan.tails:.3g}), and tastes are "
         f"{tastes} (two rows of a user agree by taste in {percent(plan.tastes)} of cases). No table was read."
+    )
+
+
+def _found(plan: Plan) -> str:
+    if plan.discovery_share is None:
+        return ""
+    return (
+        f"The items have to be found first. {percent(plan.discovery_share)} of the budget goes there and is counted "
+        f'here. All {plan.items:,} are taken as found: in a release, those that too few users have are left in "other".'
     )
 
 

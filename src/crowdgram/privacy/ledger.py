@@ -180,6 +180,10 @@ class Ledger:
         entries = self.history()
         return lambda plan: self._refusal(entries, plan) is None
 
+    def check_left(self, plan: Plan, guarantee: Guarantee) -> None:
+        """Refuse a release that could not be charged now, as `charge` does. Nothing is charged."""
+        self._check_left(self.history(), plan, guarantee)
+
     def check_period(self) -> None:
         """Refuse a ledger with periods that was opened for none of them."""
         if self.every is not None and self.period is None:
@@ -224,14 +228,7 @@ class Ledger:
         with self._writing() as connection:
             entries = read_entries(connection, self.path, self._terms)
             self._check_column(entries)
-            refusal = self._refusal(entries, plan)
-            if refusal is not None:
-                raise BudgetExceeded(
-                    f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: needs to be at most what the ledger "
-                    f"{str(self.path)!r} has left of its {refusal}. Nothing was charged, and no row was read.",
-                    epsilon=guarantee.epsilon,
-                    delta=guarantee.delta,
-                )
+            self._check_left(entries, plan, guarantee)
             values = {
                 "at": _now(),
                 "label": self.label,
@@ -306,6 +303,16 @@ class Ledger:
         if not entries:
             return 0.0
         return self._terms.limit.filter.as_epsilon(entries[0].composition, total(entry.cost for entry in entries))
+
+    def _check_left(self, entries: Sequence[Entry], plan: Plan, guarantee: Guarantee) -> None:
+        refusal = self._refusal(entries, plan)
+        if refusal is not None:
+            raise BudgetExceeded(
+                f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: needs to be at most what the ledger "
+                f"{str(self.path)!r} has left of its {refusal}. Nothing was charged, and no row was read.",
+                epsilon=guarantee.epsilon,
+                delta=guarantee.delta,
+            )
 
     def _refusal(self, entries: Sequence[Entry], plan: Plan) -> str | None:
         """The limit that a release of this plan would break, in words; None if it fits."""

@@ -19,6 +19,7 @@ __all__ = [
     "MIN_EPSILON",
     "LedgerLike",
     "charge_ledger",
+    "check_left",
     "largest_epsilon",
     "open_ledger",
     "period_parameters",
@@ -87,8 +88,38 @@ def charge_ledger(
         )
     except BudgetExceeded as error:
         refusal = str(error)
+    raise _refused(refusal, ledger, guarantee, mechanism, request, items, share)
+
+
+def check_left(
+    ledger: Ledger,
+    guarantee: Guarantee,
+    mechanism: Costed,
+    request: Request,
+    items: int | None,
+    share: float | None = None,
+) -> None:
+    """Refuse what the ledger has too little left for, in the words of `charge_ledger`. Nothing is charged."""
+    try:
+        ledger.check_left(mechanism.plan(guarantee, request, items, share), guarantee)
+        return
+    except BudgetExceeded as error:
+        refusal = str(error)
+    raise _refused(refusal, ledger, guarantee, mechanism, request, items, share)
+
+
+def _refused(
+    refusal: str,
+    ledger: Ledger,
+    guarantee: Guarantee,
+    mechanism: Costed,
+    request: Request,
+    items: int | None,
+    share: float | None,
+) -> BudgetExceeded:
+    """The ledger's refusal, with what would fit instead."""
     said, remaining = would_fit(ledger, guarantee, mechanism, request, items, share)
-    raise BudgetExceeded(f"{refusal} {said}", epsilon=guarantee.epsilon, delta=guarantee.delta, remaining=remaining)
+    return BudgetExceeded(f"{refusal} {said}", epsilon=guarantee.epsilon, delta=guarantee.delta, remaining=remaining)
 
 
 def store_release(ledger: Ledger, number: int, release: Release | GroupedRelease | Reach) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..errors import BudgetExceeded
-from ..mechanisms import Auto, Request, Weight
-from ..privacy import Guarantee, Ledger
-from .budgets import LedgerLike, open_ledger, would_fit
+from ..mechanisms import Auto, Weight
+from ..privacy import Guarantee
+from .budgets import LedgerLike, check_left, open_ledger
 from .exception_hygiene import sanitize_errors
 from .items import with_bins
 from .pipeline import open_table, promise_of, read_public
@@ -22,11 +21,13 @@ __all__ = ["Checked", "check"]
 class Checked:
     """What was found right, by the schema and by public arguments. columns: the type of each. items: how many the
     public lists make; None if items are to be found. ledger: that it has enough left, in words; None without one.
+    discovery_share: the part of the budget that finds items; None if they are listed.
     """
 
     columns: Mapping[str, str]
     items: int | None
     ledger: str | None
+    discovery_share: float | None = None
 
     def sentences(self) -> list[str]:
         """The same in words."""
@@ -87,20 +88,9 @@ def check(
         _, _, items, request = read_public(rows, query, _nothing)
         columns = {name: str(kind) for name, kind in zip(rows.names, rows.item_types, strict=True)}
     size = None if items is None else len(items)
-    said = None if budget is None else _fits(budget, query, promised, request, size)
-    return Checked(columns, size, said)
-
-
-def _fits(ledger: Ledger, query: Query, guarantee: Guarantee, request: Request, items: int | None) -> str:
-    """Refuse what the ledger has too little left for, as a release would."""
-    plan = query.mechanism.plan(guarantee, request, items, query.discovery_share)
-    if ledger.fitting()(plan):
-        return f"The ledger has enough left for epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}."
-    said, remaining = would_fit(ledger, guarantee, query.mechanism, request, items, query.discovery_share)
-    raise BudgetExceeded(
-        f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: needs to be at most what the ledger "
-        f"{str(ledger.path)!r} has left. Nothing was charged, and no row was read. {said}",
-        epsilon=guarantee.epsilon,
-        delta=guarantee.delta,
-        remaining=remaining,
-    )
+    share = query.discovery_share if items is None else None
+    if budget is None:
+        return Checked(columns, size, None, share)
+    check_left(budget, promised, query.mechanism, request, size, query.discovery_share)
+    enough = f"The ledger has enough left for epsilon={promised.epsilon:g}, delta={promised.delta:g}."
+    return Checked(columns, size, enough, share)
