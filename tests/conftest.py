@@ -11,6 +11,10 @@ import shutil
 import subprocess
 import sys
 
+# Before NumPy is loaded. Matrices here are small: a second thread of the linear algebra waits for most of its time, and
+# the tests take all cores already.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import duckdb
 import pytest
 import typer.testing
