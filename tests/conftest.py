@@ -44,6 +44,7 @@ SHARED = (
     "tests/attacks/test_arithmetic.py",
     "tests/audit/test_selftest.py",
     "tests/cli/test_audit.py",
+    "tests/inference/test_counts.py",
     "tests/present/test_browser.py",
     "tests/releases/test_discovered_groups.py",
     "tests/releases/test_discovery.py",
