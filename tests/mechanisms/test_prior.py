@@ -68,6 +68,7 @@ def test_an_item_that_a_prior_is_wrong_about_is_seen():
     assert np.abs(made.means - truth)[others].sum() < 0.3 * np.abs(np.maximum(values, 0) - truth)[others].sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["auto", "adaptive"])
 def test_a_release_gains_by_a_good_prior_and_loses_little_by_a_bad_one(mechanism):
     """One release each. Over 40 of them the error was 0.13 to 0.16 without a prior and with a bad one."""
