@@ -231,6 +231,7 @@ def test_the_rules_beside_ours_let_no_lone_item_pass(discovery, rule, cap, monke
     assert 0.5 * allowed < seen < allowed + 0.04
 
 
+@pytest.mark.slow
 def test_tuned_distinct_counts_and_reach(tmp_path, monkeypatch, capsys):
     """The expected error of others is that of many draws; and the benchmark prints a line for each table."""
     reach, rng = importlib.import_module("reach"), np.random.default_rng(4)
@@ -249,6 +250,7 @@ def test_tuned_distinct_counts_and_reach(tmp_path, monkeypatch, capsys):
     assert line.startswith("| some | 200 | 6 |")
 
 
+@pytest.mark.slow
 def test_what_a_prior_gains(monkeypatch, tmp_path):
     prior = importlib.import_module("prior")
     monkeypatch.setattr(prior, "CROWDS", {"few": Crowd(users=60, rows=2, items=12, seed=1)})

@@ -170,11 +170,11 @@ def test_a_report_holds_names_as_text(name):
         assert all(re.fullmatch(r"#(main|one-group-\d+)", link) for link in links)
         shown = name if len(name) <= 80 else name[:79] + "…"
         assert printable(shown) in page.texts
-        notebook = Page()
-        notebook.feed(GroupedRelease(joint)._repr_html_())
-        assert notebook.tags <= EXPECTED_TAGS
-        assert notebook.attributes <= {"style"}
-        assert notebook.comments == []
+    notebook = Page()
+    notebook.feed(GroupedRelease(joint)._repr_html_())
+    assert notebook.tags <= EXPECTED_TAGS
+    assert notebook.attributes <= {"style"}
+    assert notebook.comments == []
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -30,7 +30,7 @@ CASES = {
     "expressions": 10,
     "shapes": 10,
     "reach": 20,
-    "outcomes": 7,
+    "outcomes": 5,
 }
 if THOROUGH:
     CASES = {kind: 10 * number for kind, number in CASES.items()}

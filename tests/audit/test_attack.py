@@ -67,9 +67,8 @@ def test_every_mechanism_is_attacked_with_every_weight_and_adjacency():
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MECHANISM_MUTANTS, ids=lambda mutant: mutant.broken.name)
 def test_mutants_are_caught_and_their_siblings_stand(mutant):
-    caught = attack(mutant.broken, runs=30, confidence=SURE, pairs=mutant.pairs)
-    assert caught.refuted
-    assert caught.epsilon > 1.05 * mutant.broken.claim.epsilon
+    attacks = (attack(mutant.broken, runs=runs, confidence=SURE, pairs=mutant.pairs) for runs in (8, 30))
+    assert any(caught.refuted and caught.epsilon > 1.05 * mutant.broken.claim.epsilon for caught in attacks)
     assert not attack(mutant.healthy, runs=4, confidence=SURE, pairs=mutant.pairs).refuted
 
 

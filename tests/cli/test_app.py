@@ -697,6 +697,7 @@ def test_the_script(folder):
     assert result.stdout == b""
 
 
+@pytest.mark.slow
 def test_no_release_is_lost_to_an_encoding(folder):
     Path("items.txt").write_text("naïve\n名前\n", encoding="utf-8")
     assert release().exit_code == 0

@@ -97,6 +97,7 @@ def test_short_help(command):
     assert "-h, --help" in run(*command, "-h").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "found"),
     [
@@ -155,6 +156,7 @@ def test_a_release_is_printed(folder):
     assert release("visits.csv", "-q", output="-").stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device")
 def test_a_release_that_cannot_be_printed_is_kept_in_the_ledger(folder):
     Ledger.create("l", 1.0, 0.0)

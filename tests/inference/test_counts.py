@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from ..results.synthetic import grouped, made, zipf
 from ..results.test_covariance import SCALE, bar, released, top_heavy
 from ..thorough import combined
 
-THETA, USERS = top_heavy(60), 9_000
+THETA, USERS, RUNS = top_heavy(60), 9_000, 300
 
 
 def plain(rng, theta=THETA, users=USERS, *, total_error=None, claimed=1.0, **options):
@@ -52,6 +53,17 @@ FORMS = {
 }
 
 
+@cache
+def releases(form, users=USERS, *, shares="top heavy", turned=False):
+    """Releases of one form, the same for all tests here: to make one takes longer than most of what is asked of it.
+
+    shares: top heavy or zipf. turned: the rarest item is the first.
+    """
+    theta = zipf(60) if shares == "zipf" else THETA
+    rng = np.random.default_rng([11, users, shares == "zipf", turned])
+    return [FORMS[form](rng, theta=theta[::-1] if turned else theta, users=users) for _ in range(RUNS)]
+
+
 def within(lower, upper, truth):
     return (lower <= truth + 1e-9) & (truth <= upper + 1e-9)
 
@@ -59,10 +71,8 @@ def within(lower, upper, truth):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_counts_are_covered_by_rank(form):
-    rng, runs = np.random.default_rng(11), 300
     found, together, totals, off, said = [], [], [], [], []
-    for _ in range(runs):
-        one = FORMS[form](rng)
+    for one in releases(form):
         counts, joint = one.counts(), one.counts(simultaneous=True)
         found.append(within(counts.lower, counts.upper, THETA * USERS))
         together.append(within(joint.lower, joint.upper, THETA * USERS).all())
@@ -70,11 +80,11 @@ def test_counts_are_covered_by_rank(form):
         off.append(one.measured[0] * one.total.value - THETA[0] * USERS)
         said.append(counts.standard_errors[0])
     covered = np.mean(found, axis=0)
-    assert covered[0] >= bar(runs)
-    assert covered[1:5].mean() >= bar(runs)
+    assert covered[0] >= bar(RUNS)
+    assert covered[1:5].mean() >= bar(RUNS)
     assert covered[5:].mean() >= 0.94
-    assert np.mean(together) >= bar(runs)
-    assert np.mean(totals) >= bar(runs)
+    assert np.mean(together) >= bar(RUNS)
+    assert np.mean(totals) >= bar(RUNS)
     assert 0.85 < np.std(off) / np.mean(said) < 1.15  # neither too narrow nor too wide
 
 
@@ -138,13 +148,13 @@ def test_without_a_total_there_are_no_counts():
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_sums_of_items_have_counts(form):
-    rng, runs, codes = np.random.default_rng(15), 200, np.arange(60) % 4
+    codes = np.arange(60) % 4
     truth = np.bincount(codes, weights=THETA) * USERS
     found = []
-    for _ in range(runs):
-        counts = FORMS[form](rng).merged(lambda item: int(codes[item])).counts()
+    for one in releases(form):
+        counts = one.merged(lambda item: int(codes[item])).counts()
         found.append(within(counts.lower, counts.upper, truth[list(counts.items)]))
-    assert np.mean(found, axis=0).min() >= bar(runs)
+    assert np.mean(found, axis=0).min() >= bar(RUNS)
 
 
 CELLS = [(group, item) for group in ("a", "b") for item in range(30)]
@@ -184,11 +194,9 @@ def test_parts_agree_with_the_whole():
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_all_items_at_once(form):
-    rng, runs, found, ranked = np.random.default_rng(17), 300, [], []
-    theta = zipf(60)
+    theta, found, ranked = zipf(60), [], []
     truth = np.arange(1, 61)
-    for _ in range(runs):
-        one = FORMS[form](rng, theta=theta, users=40_000)
+    for one in releases(form, 40_000, shares="zipf"):
         lower, upper = one.intervals(simultaneous=True)
         assert (lower <= one.lower).all()
         assert (upper >= one.upper).all()
@@ -196,8 +204,8 @@ def test_all_items_at_once(form):
         best, worst = one.ranks()
         ranked.append(((best <= truth) & (truth <= worst)).all())
         assert one.rank(0) == (best[0], worst[0])
-    assert np.mean(found) >= bar(runs)
-    assert np.mean(ranked) >= bar(runs)
+    assert np.mean(found) >= bar(RUNS)
+    assert np.mean(ranked) >= bar(RUNS)
     assert best[0] == worst[0] == 1  # the first is twice the second
     assert (worst - best)[:5].mean() < 6  # and ranks are told apart where noise allows it
 
@@ -224,11 +232,9 @@ def test_ties_have_all_ranks_that_they_may_have():
 @pytest.mark.slow
 @pytest.mark.parametrize(("form", "measure"), combined(list(FORMS), ["shares", "counts"]))
 def test_differences_and_ratios_are_covered(form, measure):
-    rng, runs, theta = np.random.default_rng(19), 300, zipf(60)
+    theta, found = zipf(60), []
     size = 1 if measure == "shares" else USERS
-    found = []
-    for _ in range(runs):
-        one, two = FORMS[form](rng, theta=theta), FORMS[form](rng, theta=theta[::-1])
+    for one, two in zip(releases(form, shares="zipf"), releases(form, shares="zipf", turned=True), strict=True):
         asked = [
             (one.difference(0, 3, measure=measure), size * (theta[0] - theta[3])),
             (one.ratio(0, 3, measure=measure), theta[0] / theta[3]),
@@ -237,7 +243,7 @@ def test_differences_and_ratios_are_covered(form, measure):
             (one.ratio(5, 57, other=two, measure=measure), theta[5] / theta[2]),
         ]
         found.append([within(quantity.lower, quantity.upper, truth) for quantity, truth in asked])
-    assert np.mean(found, axis=0).min() >= bar(runs)
+    assert np.mean(found, axis=0).min() >= bar(RUNS)
 
 
 def test_contrasts_of_what_may_be_nothing():
@@ -277,11 +283,10 @@ def test_draws_vary_as_the_release_does(form, measure):
     """Central 95% of draws cover the table's own shares and counts; if noise is half of what it is said to be, the
     middle half does so nearly always, and if twice, hardly.
     """
-    rng, runs, theta = np.random.default_rng(20), 150, zipf(60)
+    runs, theta, found = 150, zipf(60), []
     size = 1 if measure == "shares" else USERS
-    found = []
-    for number in range(runs):
-        drawn = FORMS[form](rng, theta=theta).draws(400, measure=measure, seed=number)
+    for number, one in enumerate(releases(form, shares="zipf")[:runs]):
+        drawn = one.draws(200, measure=measure, seed=number)
         truth = np.append(size * theta, size * theta[:10].sum())
         vectors = np.column_stack([drawn, drawn[:, :10].sum(axis=1)])
         found.append([within(*np.quantile(vectors, ends, axis=0), truth) for ends in ((0.025, 0.975), (0.25, 0.75))])

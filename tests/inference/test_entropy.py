@@ -78,6 +78,7 @@ def test_intervals_of_entropy_hold_the_truth(case, laplace):
     assert covered >= 0.85
 
 
+@pytest.mark.slow
 def test_too_little_noise_claimed_is_noticed():
     assert entropies("well measured", claimed=0.2)[1] < 0.85
     assert entropies("few", claimed=0.2)[1] < 0.85

@@ -25,7 +25,7 @@ from .crowds import answers, counted, run, table_of
 
 pytestmark = pytest.mark.slow
 
-TIMES = 8
+TIMES = 6
 Z = NormalDist().inv_cdf(0.975)
 MANY = {"items": 50, "rows": 200, "users": 1000}
 SHORT = {"items": 20, "rows": 20, "users": 500}
@@ -110,10 +110,10 @@ def test_few_items_and_few_rows():
     """Users who agree, with 5 rows or so of three items: who is clipped depends on which items they have.
 
     97% of intervals cover, measured over 60 releases. With a correction to first order only it was 54%, which this
-    notices; a false alarm needs 10 misses of 36.
+    notices (20 of 27 would be covered in 1 of 40 runs); a false alarm needs 8 misses of 27.
     """
     covered = 0
-    for seed in range(12):
+    for seed in range(9):
         generator = np.random.default_rng(seed)
         users, items = generator.integers(0, 4000, 20_000), generator.choice(3, 20_000, p=[0.6, 0.3, 0.1])
         table = table_of(users, items)
@@ -121,9 +121,9 @@ def test_few_items_and_few_rows():
             made = run(counts, "adaptive").estimate
         truth = answers(table, 3)["rows"]
         covered += ((made.lower <= truth) & (truth <= made.upper)).sum()
-        if covered > 26:
+        if covered > 19:
             break
-    assert covered > 26
+    assert covered > 19
 
 
 def test_robots_with_a_fifth_of_all_rows_are_not_clipped_away():
@@ -160,7 +160,7 @@ def test_a_bound_far_above_most_users_does_not_hide_how_many_rows_they_have():
     truth = answers(table, 30)["rows"]
     errors = []
     with counted(table, 30) as counts:
-        for _ in range(5):
+        for _ in range(3):
             errors.append(np.abs(run(counts, max_rows_per_user=3000).estimate.probabilities - truth).sum())
     assert np.median(errors) < 0.15
 

@@ -1,7 +1,8 @@
 """Totals, and counts made of them, against tables that are known: each mechanism, both weights, by rank.
 
-Noise is not seeded here. Each test makes up to 12 releases and wants more than 5 covered: if 90% are, 5 or fewer of 12
-are once in 20,000 runs. Shares times a total taken as exact would be covered far less often, in rounds.
+Noise is not seeded here. Each test makes up to 10 releases and wants more than 4 covered: if 95% are, 4 or fewer of 10
+are once in 360,000 runs; if 90%, once in 7,000, and what fails is run once more. Shares times a total taken as exact
+would be covered far less often, in rounds.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def test_totals_and_counts_are_covered(mechanism, weight, adjacency, cap):
     table = CROWD.table()
     found = np.zeros(5)
     with counted(table, CROWD.items) as counts:
-        for _ in range(12):
+        for _ in range(10):
             made = run(counts, mechanism, weight=weight, adjacency=adjacency, max_rows_per_user=cap)
             release, users = as_release(made, weight)
             bound = release.total.row_bound if weight == "rows" else None
@@ -83,9 +84,9 @@ def test_totals_and_counts_are_covered(mechanism, weight, adjacency, cap):
             covered = ((said.lower <= truth) & (truth <= said.upper))[np.argsort(-truth)]
             seen = [covered[0], covered[1:5].mean() > 0.6, covered[5:].mean() > 0.7]
             found += [*seen, holds(said.total, truth.sum()), holds(users, number)]
-            if found.min() > 5:
+            if found.min() > 4:
                 break
-    assert found.min() > 5
+    assert found.min() > 4
 
 
 def test_totals_are_near():

@@ -119,6 +119,7 @@ def test_heavy_users_are_among_those_who_stand_for_many():
     assert made.weights.min() < 0.1 * made.weights.max()
 
 
+@pytest.mark.slow
 def test_a_run_is_the_same_with_the_same_seed():
     made = simulate(Shape(500, 10, zipf_shares(8, 1), 0.5, 0.1))
     again, other = (simulate(Shape(500, 10, zipf_shares(8, 1), 0.5, 0.1), seed) for seed in (0, 1))

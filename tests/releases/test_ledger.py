@@ -296,16 +296,16 @@ def kills(tmp_path, *options):
 
 @pytest.mark.slow
 def test_kills(tmp_path):
-    code, verdict = kills(tmp_path, "--kills", "12")
+    code, verdict = kills(tmp_path, "--kills", "8")
     assert verdict["faults"] == []
     assert code == 0
-    assert verdict["kills"] == 12
+    assert verdict["kills"] == 8
     assert set(verdict["by_way"]) == {"stage", "statement", "moment", "storm"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", ["late-charge", "early-show"])
 def test_kills_catch_a_mutant(tmp_path, mutant):
-    code, verdict = kills(tmp_path, "--kills", "4", "--stages", "profiling the crowd", "--mutant", mutant)
+    code, verdict = kills(tmp_path, "--kills", "2", "--stages", "profiling the crowd", "--mutant", mutant)
     assert code == 1
     assert verdict["faults"]

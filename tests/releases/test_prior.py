@@ -88,6 +88,7 @@ def test_items_are_read_in_the_type_of_the_column():
     assert raised.value.argument == "prior"
 
 
+@pytest.mark.slow
 def test_found_items_take_what_the_prior_has():
     made = release({"a": 0.4, "b": 0.3, "never": 0.3})
     assert made.parameters["prior"] == "given"
@@ -95,6 +96,7 @@ def test_found_items_take_what_the_prior_has():
     assert release(made, domain=ITEMS, other="rest").parameters["prior"] == "given"  # with its "other"
 
 
+@pytest.mark.slow
 def test_groups_and_columns():
     grouped = release({("DE", "a"): 1.0}, by="country", groups=["DE", "FR"], domain=ITEMS)
     assert release(grouped, by="country", groups=["DE", "FR"], domain=ITEMS).parameters["prior"] == "given"

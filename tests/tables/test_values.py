@@ -193,10 +193,13 @@ def test_python_objects_without_a_text_are_missing():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind", ["dictionary of views", "sqlite", *(["runs", "dictionary", "relation"] if THOROUGH else [])]
+    "kind", ["sqlite", *(["runs", "dictionary", "dictionary of views", "relation"] if THOROUGH else [])]
 )
 def test_more_than_two_gigabytes_of_text(kind, tmp_path):
-    rows, long = 2_200, 10**6
+    """One source that hands so much text to the engine. What others make of theirs has the same type, as the next test
+    says.
+    """
+    rows, long = 2_150, 10**6
     if kind == "sqlite":
         with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
             numbers = f"with recursive r(k) as (select 1 union all select k + 1 from r where k <= {rows})"

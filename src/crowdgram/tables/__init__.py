@@ -10,7 +10,7 @@ from .domain import Domain, Item, combined, read_domain, read_joint_domain
 from .engines import DuckDB
 from .kinds import Value
 from .rows import Rows, open_rows
-from .sources import Placed, read_columns
+from .sources import Placed
 from .statistics import (
     BOOKS,
     FAR,
@@ -47,6 +47,7 @@ from .statistics import (
     largest_part,
     user_totals,
 )
+from .stored_files import read_columns
 from .within import Within
 
 __all__ = [

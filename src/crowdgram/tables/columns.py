@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from ..errors import InvalidTable
 
-__all__ = ["MissingColumn", "check_columns", "listed"]
+__all__ = ["MissingColumn", "all_or", "check_columns", "listed"]
 
 
 class MissingColumn(InvalidTable):
@@ -45,3 +45,8 @@ def check_columns(available: Sequence[object], wanted: Sequence[str] | None, tex
 def listed(names: Sequence[object], most: int = 20) -> str:
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "") if names else "no columns"
+
+
+def all_or(columns: Sequence[str] | None, available: Sequence[object]) -> Sequence[str]:
+    """The columns that are asked for; None asks for all that have a name."""
+    return [name for name in available if isinstance(name, str)] if columns is None else columns

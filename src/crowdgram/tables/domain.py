@@ -25,7 +25,7 @@ from .arrow import numbers_table
 from .engines import Engine, fetch_public
 from .kinds import Value, arrow_keys, convert_all
 from .roles import DOMAIN, Role
-from .sources import SUFFIXES, read_column, read_columns
+from .stored_files import SUFFIXES, read_column, read_columns
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
