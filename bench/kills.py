@@ -25,7 +25,7 @@ from pathlib import Path
 from crowdgram import Ledger, recover
 from crowdgram.export.json_file import to_text
 from crowdgram.mechanisms import Laplace, Request
-from crowdgram.privacy import Entry, Guarantee, LaplaceEvent, laplace_scale
+from crowdgram.privacy import Entry, Guarantee, LaplaceEvent, LedgerHead, laplace_scale
 from crowdgram.releases import budgets, pipeline
 from crowdgram.synth import Crowd
 
@@ -223,7 +223,7 @@ def _storm(_folder: Path, found: Ledger, sender: int, _stage: str | None) -> Non
     plan = Laplace().plan(guarantee, Request("rows", 1, lambda _: None), 4)
     event = LaplaceEvent("counts by item", 1, laplace_scale(1, guarantee.epsilon), 4)
     for turn in range(40):
-        number = found.charge(plan, guarantee, mechanism="laplace", weight="rows")
+        number = found.charge(plan, guarantee, mechanism="laplace", weight="rows").number
         os.write(sender, b"read\n")
         document = json.dumps({"turn": turn, "filling": "x" * 20_000})
         found.settle(number, [event], document)
@@ -278,9 +278,10 @@ def _break(mutant: str) -> None:
     if mutant == "late-charge":
         waiting: list[tuple[object, ...]] = []
 
-        def later(*arguments: object, **options: object) -> int:
+        def later(*arguments: object, **options: object) -> LedgerHead:
             waiting.append((arguments, options))
-            return len(arguments[0].history()) + 1  # type: ignore[attr-defined]
+            head = arguments[0].head()  # type: ignore[attr-defined]
+            return LedgerHead(head.ledger, head.number + 1, "0" * 64)
 
         def charge_and_store(*arguments: object) -> None:
             given, options = waiting.pop()

@@ -108,6 +108,7 @@ def test_all_is_complete_and_resolves():
         "ItemCounts",
         "ItemEstimate",
         "Ledger",
+        "LedgerHead",
         "Other",
         "Paper",
         "Plan",
@@ -124,6 +125,7 @@ def test_all_is_complete_and_resolves():
         "recover",
         "release",
         "report",
+        "verify_ledger",
     }
     assert set(crowdgram.__all__) == public
     assert list(crowdgram.__all__) == sorted(crowdgram.__all__)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .paper import Paper
     from .planning import Plan, plan
     from .present.report import report
-    from .privacy import Adjacency, Guarantee, Ledger
-    from .releases import reach, recover, release
+    from .privacy import Adjacency, Guarantee, Ledger, LedgerHead
+    from .releases import reach, recover, release, verify_ledger
     from .results import (
         Difference,
         GroupedRelease,
@@ -58,6 +58,7 @@ __all__ = [
     "ItemCounts",
     "ItemEstimate",
     "Ledger",
+    "LedgerHead",
     "Other",
     "Paper",
     "Plan",
@@ -74,6 +75,7 @@ __all__ = [
     "recover",
     "release",
     "report",
+    "verify_ledger",
 ]
 
 __version__ = "0.1.0"
@@ -96,6 +98,7 @@ _HOMES = {
     "ItemCounts": "results",
     "ItemEstimate": "results",
     "Ledger": "privacy",
+    "LedgerHead": "privacy",
     "Other": "results",
     "Paper": "paper",
     "Plan": "planning",
@@ -111,6 +114,7 @@ _HOMES = {
     "recover": "releases",
     "release": "releases",
     "report": "present.report",
+    "verify_ledger": "releases",
 }
 
 

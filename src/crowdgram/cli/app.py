@@ -300,7 +300,7 @@ for sample_command in SAMPLE_COMMANDS:
 
 
 ledger_app = typer.Typer(help="Keep a data set's budget in a file.", no_args_is_help=True, rich_markup_mode=None)
-for _command in (ledgers.create, ledgers.show, ledgers.history, ledgers.recover):
+for _command in (ledgers.create, ledgers.show, ledgers.history, ledgers.recover, ledgers.verify):
     ledger_app.command()(catch_errors(_command))
 app.add_typer(ledger_app, name="ledger")
 

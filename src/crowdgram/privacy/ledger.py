@@ -14,19 +14,21 @@ import shutil
 import sqlite3
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from crowdgram.errors import BudgetExceeded, InvalidArgument, LedgerFailure, PrivacyViolation
 from crowdgram.privacy.events import Event
+from crowdgram.privacy.file_systems import network_of
 from crowdgram.privacy.filters import Plan, filled_epsilon, total
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
-from crowdgram.privacy.ledger_file import body_of, damaged, digest_of, make_file, reading, writing
-from crowdgram.privacy.ledger_rows import Entry, Limit, last_digest, read_document, read_entries, read_terms
+from crowdgram.privacy.ledger_checks import check_head, check_spending
+from crowdgram.privacy.ledger_file import body_of, damaged, digest_of, make_file, reading, refused, writing
+from crowdgram.privacy.ledger_rows import Entry, LedgerHead, Limit, read_document, read_entries, read_terms
 from crowdgram.privacy.periods import Every, Period, parse_every
 
-__all__ = ["Entry", "Ledger"]
+__all__ = ["Entry", "Ledger", "LedgerHead"]
 
 LONGEST_LABEL = 500
 
@@ -41,6 +43,7 @@ class Ledger:
     together differentially private as `budget` says (docs/proofs/ledger.md). With periods, what is protected is a
     user's rows of one period, if releases read rows of their own period only; a whole user is protected by `overall`,
     if there is one. It holds for one file that nobody turns back: a restored copy has forgotten what was spent since.
+    `check` notices that by a head that somebody kept; every release has the one of its charge.
     """
 
     def __init__(
@@ -86,12 +89,14 @@ class Ledger:
         every: Every | None = None,
         epsilon_overall: float | None = None,
         delta_overall: float | None = None,
+        network: bool = False,
     ) -> Ledger:
         """Set up a budget in a new file, readable by its owner only. A file that is there already is left alone.
 
         every: "day", "week", "month", "quarter" or "year": each such period has the budget anew. epsilon_overall,
         delta_overall: a limit for all periods together, which protects a user who is in all of them; delta_overall is
-        delta if it is not given.
+        delta if it is not given. network: whether you answer for the locks of a network file system; without it, a
+        ledger there is neither made nor charged. It is checked on Linux only.
         """
         limit = Limit.of(Guarantee(epsilon, delta, Adjacency.parse(adjacency)))
         terms = {"id": uuid.uuid4().hex, "created": _now(), **limit.to_dict()}
@@ -100,7 +105,10 @@ class Ledger:
         overall = _overall(limit.guarantee, epsilon_overall, delta_overall, every)
         if overall is not None:
             terms["overall"] = overall.to_dict()
+        if network:
+            terms["network"] = True
         target = Path(path).absolute()
+        _check_local(target, allowed=network)
         make_file(target, terms)
         return cls(target)
 
@@ -130,6 +138,10 @@ class Ledger:
         """Every charge, oldest first, of all periods."""
         with reading(self.path) as connection:
             return read_entries(connection, self.path, self._terms)
+
+    def head(self) -> LedgerHead:
+        """Where the ledger stands. Keep it elsewhere: `check` tells by it whether the ledger was turned back since."""
+        return self._head(self.history())
 
     def periods(self) -> list[str]:
         """The periods that have a charge, in the order of the calendar; none for a ledger without periods."""
@@ -199,18 +211,30 @@ class Ledger:
                 argument="adjacency",
             )
 
-    def check(self) -> None:
-        """Read the whole file, documents included; LedgerFailure if anything is wrong."""
+    def check(self, heads: Iterable[LedgerHead | str] = ()) -> LedgerHead:
+        """Read the whole file, documents included, and recompute that no charge overspent; LedgerFailure if anything
+        is wrong. Returns where it stands now.
+
+        heads: where it stood at earlier times, as `head` or a release (`release.ledger_head`) says, or the text of one,
+        "3:DIGEST". A ledger that lacks one was turned back, was changed, or is another one.
+        """
         with reading(self.path) as connection:
+            if read_terms(connection, self.path).identity != self._terms.identity:
+                raise _exchanged(self.path)
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":
                 raise damaged(self.path)
             entries = read_entries(connection, self.path, self._terms)
             for number in [entry.number for entry in entries if entry.finished]:
                 read_document(connection, number, self.path)
+        check_spending(entries, self._terms, self.path)
+        for head in heads:
+            check_head(entries, self._terms, self.path, head)
+        return self._head(entries)
 
-    def charge(self, plan: Plan, guarantee: Guarantee, *, mechanism: str, weight: str, room: int = 0) -> int:
-        """Charge a release that is about to start, durably; its number. BudgetExceeded if it does not fit.
+    def charge(self, plan: Plan, guarantee: Guarantee, *, mechanism: str, weight: str, room: int = 0) -> LedgerHead:
+        """Charge a release that is about to start, durably; where the ledger stands then. BudgetExceeded if it does
+        not fit.
 
         Guarantee: when this returns, the charge survives a crash of the process or the machine. Nobody else can have
         been charged the same budget: the check and the charge are one transaction, under the lock for writing. When
@@ -220,6 +244,7 @@ class Ledger:
         self.check_adjacency(guarantee)
         if any((way.epsilon, way.delta) != (guarantee.epsilon, guarantee.delta) for way in plan.ways):
             raise InvalidArgument("plan: needs to be for the guarantee of the release.", argument="plan")
+        _check_local(self.path, allowed=self._terms.network)
         self._check_room(room)
         with self._writing() as connection:
             entries = read_entries(connection, self.path, self._terms)
@@ -242,14 +267,16 @@ class Ledger:
                 "ways": [way.to_dict() for way in plan.ways],
                 "looks": sorted(plan.looks),
                 "known": plan.known,
+                "salt": uuid.uuid4().hex,  # releases show the digest, which is not to tell the time or the label
             }
             if self.period is not None:
                 values["period"], values["period_column"] = self.period.name, self.period_column
                 values["overall_composition"] = self._overall_composition(entries, plan)
-            body, number = body_of(values), len(entries) + 1
-            before = last_digest(connection)
-            connection.execute("INSERT INTO charges VALUES (?, ?, ?)", (number, body, digest_of(before, body)))
-        return number
+            body, head = body_of(values), self._head(entries)
+            number, digest = head.number + 1, digest_of("charge", head.digest, body)
+            connection.execute("INSERT INTO charges VALUES (?, ?, ?)", (number, body, digest))
+            connection.execute("UPDATE head SET number = ?, digest = ?", (number, digest))
+        return LedgerHead(head.ledger, number, digest)
 
     def settle(self, number: int, events: Sequence[Event], document: str) -> None:
         """Store what a finished release shows, with what it cost, durably, before anyone sees it.
@@ -264,8 +291,8 @@ class Ledger:
             cost = entry.plan.settled(events, entry.guarantee)
             content = zlib.compress(document.encode())
             body = body_of({"cost": cost.to_dict(), "document": hashlib.sha256(content).hexdigest()})
-            charged = connection.execute("SELECT digest FROM charges WHERE number = ?", (number,)).fetchone()[0]
-            connection.execute("INSERT INTO settlements VALUES (?, ?, ?)", (number, body, digest_of(charged, body)))
+            digest = digest_of("settlement", entry.digest, body)
+            connection.execute("INSERT INTO settlements VALUES (?, ?, ?)", (number, body, digest))
             connection.execute("INSERT INTO documents VALUES (?, ?)", (number, content))
 
     def document(self, number: int | None = None) -> str:
@@ -295,6 +322,17 @@ class Ledger:
                     f"number={number!r}: this release {why}. Look at the ledger's history.", argument="number"
                 )
             return read_document(connection, number, self.path)
+
+    def documents(self) -> Iterator[tuple[Entry, str]]:
+        """All finished releases with their charges, oldest first, as they were stored."""
+        with reading(self.path) as connection:
+            for entry in read_entries(connection, self.path, self._terms):
+                if entry.finished:
+                    yield entry, read_document(connection, entry.number, self.path)
+
+    def _head(self, entries: Sequence[Entry]) -> LedgerHead:
+        identity = self._terms.identity
+        return LedgerHead(identity, len(entries), entries[-1].digest if entries else identity)
 
     def _own(self, entries: Sequence[Entry]) -> list[Entry]:
         """The charges that share the budget: all, or those of the period."""
@@ -353,10 +391,24 @@ class Ledger:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with writing(self.path) as connection:
             if read_terms(connection, self.path).identity != self._terms.identity:
-                raise LedgerFailure(
-                    f"ledger={str(self.path)!r}: is another one than was opened. Open it again.", path=self.path
-                )
+                raise _exchanged(self.path)
             yield connection
+
+
+def _exchanged(path: Path) -> LedgerFailure:
+    return refused(path, "is another one than was opened. Open it again.")
+
+
+def _check_local(path: Path, *, allowed: bool) -> None:
+    """Refuse to write on a network file system: two machines may both get the lock, and spend the same budget."""
+    kind = None if allowed else network_of(path.parent)
+    if kind is not None:
+        raise refused(
+            path,
+            f"is on a network or user-space file system ({kind}), whose locks may let two releases spend the same "
+            "budget. Nothing was charged. Use a local disk; or, if you are sure of the locks, make the ledger there "
+            "with network=True, or --network.",
+        )
 
 
 def _check_text(argument: str, given: object, what: str, example: str) -> None:

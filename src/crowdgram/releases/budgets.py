@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
 from ..export.documents import parse, to_text
 from ..mechanisms import Costed, Request
-from ..privacy import Guarantee, Ledger
+from ..privacy import Guarantee, Ledger, LedgerHead
 from ..results.grouped import GroupedRelease
 from ..results.reach import Reach
 from ..results.release import Release
@@ -71,8 +71,8 @@ def charge_ledger(
     request: Request,
     items: int | None,
     share: float | None = None,
-) -> int:
-    """Charge a release before it reads a row; its number. A refusal says what is left and what would fit.
+) -> LedgerHead:
+    """Charge a release before it reads a row; where the ledger stands then. A refusal says what would fit.
 
     items: how many there are; None if they are found, for `share` of the budget.
     """
