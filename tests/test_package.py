@@ -120,11 +120,14 @@ def test_all_is_complete_and_resolves():
         "SeriesPoint",
         "__version__",
         "load",
+        "make_key",
         "plan",
         "reach",
         "recover",
         "release",
         "report",
+        "sign",
+        "verify",
         "verify_ledger",
     }
     assert set(crowdgram.__all__) == public

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from . import synth as synth
     from . import theory as theory
     from .errors import CrowdgramError
-    from .export import load
+    from .export import load, make_key, sign, verify
     from .mechanisms import Adaptive, Auto, Discover
     from .paper import Paper
     from .planning import Plan, plan
@@ -70,11 +70,14 @@ __all__ = [
     "SeriesPoint",
     "__version__",
     "load",
+    "make_key",
     "plan",
     "reach",
     "recover",
     "release",
     "report",
+    "sign",
+    "verify",
     "verify_ledger",
 ]
 
@@ -109,11 +112,14 @@ _HOMES = {
     "Series": "results",
     "SeriesPoint": "results",
     "load": "export",
+    "make_key": "export",
     "plan": "planning",
     "reach": "releases",
     "recover": "releases",
     "release": "releases",
     "report": "present.report",
+    "sign": "export",
+    "verify": "export",
     "verify_ledger": "releases",
 }
 

@@ -21,6 +21,7 @@ from ..errors import (
     InvalidArgument,
     PrivacyViolation,
     PrivacyWarning,
+    SignatureFailure,
     UnwritableTarget,
 )
 from ..stages import Stage
@@ -147,7 +148,7 @@ def catch_errors(command: F, *, private: bool = True) -> F:
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
-        except (EngineFailure, PrivacyViolation) as error:
+        except (EngineFailure, PrivacyViolation, SignatureFailure) as error:
             fail(str(error), 1)
         except BudgetExceeded as error:
             fail(str(error), 3)

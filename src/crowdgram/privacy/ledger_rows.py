@@ -36,10 +36,10 @@ class LedgerHead:
     def __post_init__(self) -> None:
         if not is_digest(self.ledger) or not is_digest(self.digest):
             raise InvalidArgument(
-                "its ledger head needs digests of 64 hexadecimal digits, in lower case", argument="digest"
+                "its ledger head needs digests of 64 hexadecimal digits, in lower case", argument=None
             )
         if isinstance(self.number, bool) or not isinstance(self.number, int) or self.number < 0:
-            raise InvalidArgument("its ledger head needs a number of at least 0", argument="number")
+            raise InvalidArgument("its ledger head needs a number of at least 0", argument=None)
 
     def __str__(self) -> str:
         return f"{self.number}:{self.digest}"
