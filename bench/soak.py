@@ -205,11 +205,13 @@ def _judge_ledger(case: Case, known: Known, code: int, verdict: Verdict, *, othe
         verdict.faults.append(f"case {case.number}: ended well and is not stored")
     if code == 3 and own:
         verdict.faults.append(f"case {case.number}: was refused and charged")
-    if case.output.exists():
-        made = load(case.output)
-        known.shown.append(case.output)
-        if not own or made.ledger_head is None or made.ledger_head.digest != own[0].digest:
-            verdict.faults.append(f"case {case.number}: shows another charge than its own")
+    twins = [entry for entry in new if entry.label == "twin"]
+    for path, charged in ((case.output, own), (case.output.with_suffix(".twin.json"), twins)):
+        if path.exists():
+            made = load(path)
+            known.shown.append(path)
+            if not charged or made.ledger_head is None or made.ledger_head.digest != charged[0].digest:
+                verdict.faults.append(f"case {case.number}: {path.name} shows another charge than its own")
     known.head = head
 
 
@@ -238,17 +240,20 @@ def _strike(case: Case, child: subprocess.Popen[bytes], errors: Path, verdict: V
 
 
 def _companion(case: Case, folder: Path) -> subprocess.Popen[bytes]:
-    """The same release once more, at the same time, to another file."""
+    """The same release once more, at the same time, to another file and by another label."""
     place = case.arguments.index("-o") + 1
     arguments = [*case.arguments[:place], str(case.output.with_suffix(".twin.json")), *case.arguments[place + 1 :]]
     if "--csv" in arguments:
         at = arguments.index("--csv")
         del arguments[at : at + 2]
+    if "--label" in arguments:
+        arguments[arguments.index("--label") + 1] = "twin"
     with open(case.piped or os.devnull, "rb") as given:
         return subprocess.Popen([*COMMAND, *arguments], stdin=given, **_apart(folder, "tmp"))
 
 
 def _limit(case: Case) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a soak in the background has it ignored
     if case.disaster == "full disk":
         size = case.chance.choice([0, 4096, 2**14, 2**16, 2**17])
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))

@@ -81,6 +81,26 @@ class TestKeys:
         with pytest.raises(UnwritableTarget, match="cannot be written"):
             crowdgram.make_key("none/me")
 
+    @pytest.mark.parametrize("name", ["", ".", "none/", "a\0b"])
+    def test_names_that_are_none(self, folder, name):
+        before = sorted(os.listdir())
+        with pytest.raises(UnwritableTarget, match="needs to be a name"):
+            crowdgram.make_key(name)
+        assert sorted(os.listdir()) == before
+
+    @pytest.mark.parametrize("sign", [0, 0x80])
+    def test_weak_keys(self, folder, sign):
+        """By the neutral point as a key, this signature would hold for every message."""
+        raw = b"\x01" + bytes(30) + bytes([sign])
+        text = "ed25519:" + base64.b64encode(raw).decode()
+        forged = json.loads((folder / "r.json.sig").read_text())
+        forged |= {"public_key": text, "signature": base64.b64encode(b"\x01" + bytes(63)).decode()}
+        (folder / "r.json.sig").write_text(json.dumps(forged))
+        with pytest.raises(InvalidArgument, match="44 characters"):
+            crowdgram.verify("r.json", text)
+        with pytest.raises(UnreadableSource, match="damaged signature"):
+            signing.check_signature("r.json", None)
+
     def test_a_passphrase(self, folder, monkeypatch):
         crowdgram.make_key("locked", "open, sesame")
         assert b"ENCRYPTED" in (folder / "locked.key").read_bytes()
@@ -89,6 +109,8 @@ class TestKeys:
                 crowdgram.sign("r.json", "locked.key", "2.sig", passphrase=given)
         crowdgram.sign("r.json", "locked.key", "2.sig", passphrase="open, sesame")
         crowdgram.verify("r.json", "locked.pub", "2.sig")
+        with pytest.raises(InvalidArgument, match="lone surrogates"):
+            crowdgram.make_key("odd", "\udc80")
         monkeypatch.setenv("CROWDGRAM_PASSPHRASE", "open, sesame")
         assert command("sign", "r.json", "--key", "locked.key", "-o", "3.sig").exit_code == 0
         assert command("keys", "new", "also", "--passphrase").exit_code == 0
@@ -169,6 +191,10 @@ class TestSignatures:
     def test_what_is_verified_is_what_is_read(self, folder):
         assert crowdgram.verify("r.json", "me.pub") == crowdgram.load("r.json")
         assert crowdgram.verify("r.json", keys.public_key("me.key")) == crowdgram.load("r.json")
+
+    def test_nobody_is_trusted_by_default(self, folder):
+        with pytest.raises(InvalidArgument, match="may be anybody's"):
+            crowdgram.verify("r.json", None)
 
     def test_the_message_is_documented(self, folder):
         """docs/reference/signature.md: anybody can check a signature without Crowdgram."""
@@ -385,6 +411,7 @@ class TestCommands:
             ("sign", "r.json", "--key", "me.pub"),
             ("sign", "me.key", "--key", "me.key"),
             ("sign", "r.json", "--key", "none"),
+            ("sign", "r.json", "--key", "me.key", "-o", "-"),
             ("keys", "new", "me"),
             ("keys", "show", "r.json"),
         ],

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ..errors import InvalidArgument
 from .command import ForceOption, QuietOption
+from .streams import is_standard
 
 __all__ = ["SIGNATURE_COMMANDS", "new", "show"]
 
@@ -34,6 +35,10 @@ def sign(
     from ..export.signing import signature_path
 
     target = output or signature_path(path)
+    if is_standard(target):
+        raise InvalidArgument(
+            "--output '-': needs to be a file. Leave it out for one beside the release.", argument="--output"
+        )
     if target.resolve() in (path.resolve(), key.resolve()):
         raise InvalidArgument(
             f"--output {str(target)!r}: needs to be no input, as that would be overwritten. Give another name.",

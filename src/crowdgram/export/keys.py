@@ -22,6 +22,16 @@ __all__ = ["ALGORITHM", "Passphrase", "holds", "make_key", "public_key", "public
 ALGORITHM = "ed25519"
 LARGEST = 2**16
 """Bytes that a file of a key or a signature may have."""
+WEAK = frozenset(
+    (
+        "0" * 64,
+        "01" + "0" * 62,
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        *(f"{first}{'f' * 60}7f" for first in ("ec", "ed", "ee")),
+    )
+)
+"""Public keys of small order, but for their sign: there are signatures by them that hold for many messages."""
 
 Saved = str | os.PathLike[str]
 Passphrase = Callable[[], str] | str | None
@@ -33,12 +43,15 @@ def make_key(path: Saved, passphrase: str | None = None) -> str:
     passphrase: encrypts the private key. Returns the public key as text, such as "ed25519:9sUO...".
     """
     kinds, s = _library()
-    private, public = (Path(f"{os.fspath(path)}.{kind}") for kind in ("key", "pub"))
+    name = os.fspath(path)
+    if os.path.basename(name) in ("", ".", "..") or "\x00" in name:
+        raise UnwritableTarget(f"path={name!r}: needs to be a name, to which .key and .pub are added. Try 'curator'.")
+    private, public = (Path(f"{name}.{kind}") for kind in ("key", "pub"))
     for target in (private, public):
         if os.path.lexists(target):
             raise UnwritableTarget(f"{str(target)!r} exists, and a key is never overwritten. Give another name.")
     made = kinds.Ed25519PrivateKey.generate()
-    locked = s.BestAvailableEncryption(passphrase.encode()) if passphrase else s.NoEncryption()
+    locked = s.BestAvailableEncryption(_bytes(passphrase)) if passphrase else s.NoEncryption()
     _write_private(private, made.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, locked))
     try:
         write_whole(public, made.public_key().public_bytes(s.Encoding.PEM, s.PublicFormat.SubjectPublicKeyInfo))
@@ -58,7 +71,7 @@ def public_key(key: Saved) -> str:
     content = read_small(key)
     with contextlib.suppress(Exception):  # the library raises many kinds for what is no key
         found = s.load_pem_public_key(content)
-        if isinstance(found, kinds.Ed25519PublicKey):
+        if isinstance(found, kinds.Ed25519PublicKey) and _raw(_text(found)):
             return _text(found)
     return public_text(read_private(key))
 
@@ -77,7 +90,7 @@ def read_private(key: Saved, passphrase: Passphrase = None) -> Ed25519PrivateKey
         if given is None:
             raise _no_key(key, "is encrypted. Give its passphrase, or, for a public key, the file .pub") from None
         with contextlib.suppress(Exception):
-            found = s.load_pem_private_key(content, password=given.encode())
+            found = s.load_pem_private_key(content, password=_bytes(given))
         if found is None:
             raise _no_key(key, "cannot be decrypted by this passphrase. Try again") from None
     except Exception:  # noqa: BLE001 (the library raises many kinds for what is no key)
@@ -119,6 +132,12 @@ def read_small(path: Saved) -> bytes:
     return content
 
 
+def _bytes(passphrase: str) -> bytes:
+    with contextlib.suppress(UnicodeEncodeError):
+        return passphrase.encode()
+    raise InvalidArgument("passphrase: needs to be text without lone surrogates.", argument="passphrase")
+
+
 def _text(public: Any) -> str:
     return f"{ALGORITHM}:{base64.b64encode(public.public_bytes_raw()).decode()}"
 
@@ -127,7 +146,8 @@ def _raw(text: str) -> bytes:
     """The 32 bytes of a public key's text, which has one spelling."""
     with contextlib.suppress(ValueError):
         raw = base64.b64decode(text.removeprefix(f"{ALGORITHM}:"), validate=True)
-        if len(raw) == 32 and text == f"{ALGORITHM}:{base64.b64encode(raw).decode()}":
+        weak = len(raw) == 32 and (raw[:31] + bytes([raw[31] & 0x7F])).hex() in WEAK
+        if len(raw) == 32 and not weak and text == f"{ALGORITHM}:{base64.b64encode(raw).decode()}":
             return raw
     raise InvalidArgument(
         f"key={text!r:.80}: needs to be '{ALGORITHM}:' and 44 characters, as 'crowdgram keys show' prints it.",

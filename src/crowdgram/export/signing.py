@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import SignatureFailure, UnreadableSource
+from ..errors import InvalidArgument, SignatureFailure, UnreadableSource
 from ..results.grouped import GroupedRelease
 from ..results.reach import Reach
 from ..results.release import Release
@@ -72,6 +72,11 @@ def verify(path: Saved, key: Saved, signature: Saved | None = None) -> Release |
     What is returned is what was verified: the file is read once. As `load` does, it recomputes the guarantee from the
     recorded events.
     """
+    if key is None:
+        raise InvalidArgument(
+            "key=None: needs to be the public key of somebody you trust, or the signature may be anybody's.",
+            argument="key",
+        )
     return check_signature(path, key, signature).release
 
 

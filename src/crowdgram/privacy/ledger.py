@@ -225,8 +225,8 @@ class Ledger:
             if found != "ok":
                 raise damaged(self.path)
             entries = read_entries(connection, self.path, self._terms)
-            for number in [entry.number for entry in entries if entry.finished]:
-                read_document(connection, number, self.path)
+        for _ in self._documents(entries):
+            pass
         check_spending(entries, self._terms, self.path)
         for head in heads:
             check_head(entries, self._terms, self.path, head)
@@ -325,10 +325,15 @@ class Ledger:
 
     def documents(self) -> Iterator[tuple[Entry, str]]:
         """All finished releases with their charges, oldest first, as they were stored."""
-        with reading(self.path) as connection:
-            for entry in read_entries(connection, self.path, self._terms):
-                if entry.finished:
-                    yield entry, read_document(connection, entry.number, self.path)
+        return self._documents(self.history())
+
+    def _documents(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, str]]:
+        """One after the other, each in a transaction of its own: a long one would keep releases from being stored."""
+        for entry in entries:
+            if entry.finished:
+                with reading(self.path) as connection:
+                    text = read_document(connection, entry.number, self.path)
+                yield entry, text
 
     def _head(self, entries: Sequence[Entry]) -> LedgerHead:
         identity = self._terms.identity

@@ -189,9 +189,12 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
             path,
             "another program changed its journal, so that it cannot be trusted. Let Crowdgram alone write to a ledger.",
         )
-    # A trigger or a view of somebody else could drop what is charged.
-    if connection.execute(_SCHEMA).fetchall() != _expected_schema():
-        raise damaged(path)
+    if _schema_of(connection) != _expected_schema():
+        raise refused(
+            path,
+            "has tables or triggers that no ledger has, and they could drop what is charged. Do not release against "
+            "it. Let Crowdgram alone write to a ledger.",
+        )
 
 
 def digest_of(kind: Literal["budget", "charge", "settlement"], before: str, body: str) -> str:
@@ -222,7 +225,11 @@ def _expected_schema() -> list[tuple[str, ...]]:
     """The tables and triggers of a ledger, as SQLite tells them."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         _make_tables(connection)
-        return connection.execute(_SCHEMA).fetchall()
+        return _schema_of(connection)
+
+
+def _schema_of(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    return [tuple(" ".join(str(one).split()) for one in row) for row in connection.execute(_SCHEMA)]
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:

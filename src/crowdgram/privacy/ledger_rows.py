@@ -38,7 +38,7 @@ class LedgerHead:
             raise InvalidArgument(
                 "its ledger head needs digests of 64 hexadecimal digits, in lower case", argument=None
             )
-        if isinstance(self.number, bool) or not isinstance(self.number, int) or self.number < 0:
+        if isinstance(self.number, bool) or not isinstance(self.number, int) or not 0 <= self.number < 2**63:
             raise InvalidArgument("its ledger head needs a number of at least 0", argument=None)
 
     def __str__(self) -> str:
@@ -228,6 +228,8 @@ def read_document(connection: sqlite3.Connection, number: int, path: Path) -> st
     row = connection.execute(
         "SELECT body, content FROM settlements LEFT JOIN documents USING (number) WHERE number = ?", (number,)
     ).fetchone()
+    if row is None:
+        raise damaged(path)
     expected = parsed(row[0], path).get("document")
     if not isinstance(row[1], bytes) or hashlib.sha256(row[1]).hexdigest() != expected:
         raise damaged(path)
