@@ -29,7 +29,7 @@ from typing import Any
 
 from soak_cases import Case, make_case, make_ledger, write_tables
 
-from crowdgram import Ledger, LedgerHead, load, verify_ledger
+from crowdgram import CrowdgramError, Ledger, LedgerHead, load, verify_ledger
 
 COMMAND = [sys.executable, "-c", "from crowdgram.cli import main; main()"]
 EXPECTED = {
@@ -58,6 +58,7 @@ class Verdict:
     by_disaster: Counter[str] = field(default_factory=Counter)
     by_exit: Counter[str] = field(default_factory=Counter)
     by_state: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
     ledgers: int = 0
     verified: int = 0
     left_by_kills: int = 0
@@ -159,6 +160,8 @@ def _try(case: Case, folder: Path, disk: Path | None, verdict: Verdict, known: d
     verdict.seconds.append(time.monotonic() - start)
     verdict.by_exit[f"{case.disaster}: {code}"] += 1
     said = errors.read_text(errors="replace")
+    if code == 1:
+        verdict.failures[f"{case.disaster}: {(said.strip().splitlines() or [''])[-1][:150]}"] += 1
     if "Traceback" in said or "unexpected" in said or "Traceback" in told.read_text(errors="replace"):
         verdict.faults.append(f"case {case.number}: {said.strip().splitlines()[-1][:200]}")
     if code not in EXPECTED[case.disaster]:
@@ -192,7 +195,7 @@ def _judge_ledger(case: Case, known: Known, code: int, verdict: Verdict, *, othe
     assert case.ledger is not None
     try:
         found = Ledger.open(case.ledger)
-        head = found.check([known.head])
+        stands = found.check([known.head])
         new = found.history()[known.head.number :]
     except Exception as error:  # noqa: BLE001 (whatever it is, it is a fault)
         verdict.faults.append(f"case {case.number}: the ledger cannot be trusted: {error}")
@@ -207,12 +210,12 @@ def _judge_ledger(case: Case, known: Known, code: int, verdict: Verdict, *, othe
         verdict.faults.append(f"case {case.number}: was refused and charged")
     twins = [entry for entry in new if entry.label == "twin"]
     for path, charged in ((case.output, own), (case.output.with_suffix(".twin.json"), twins)):
-        if path.exists():
-            made = load(path)
+        with contextlib.suppress(CrowdgramError):  # not there, or `_judge_files` has said so
+            head = load(path).ledger_head
             known.shown.append(path)
-            if not charged or made.ledger_head is None or made.ledger_head.digest != charged[0].digest:
+            if not charged or head is None or head.digest != charged[0].digest:
                 verdict.faults.append(f"case {case.number}: {path.name} shows another charge than its own")
-    known.head = head
+    known.head = stands
 
 
 def _verify(path: Path, known: Known, verdict: Verdict) -> None:
@@ -334,6 +337,8 @@ def _print(verdict: Verdict) -> None:
     for name, count in sorted(verdict.by_disaster.items()):
         codes = {key.split(": ")[1]: many for key, many in verdict.by_exit.items() if key.startswith(f"{name}: ")}
         print(f"{name:<12}{count:>7}  {', '.join(f'{many} x {code}' for code, many in sorted(codes.items()))}")
+    for said, count in verdict.failures.most_common(10):
+        print(f"  exit 1, {count} x {said}")
     print(f"releases compared with their ledger at the end: {verdict.verified}")
     print(f"seconds a case: median {statistics.median(times):.1f}, longest {times[-1]:.1f}")
     if verdict.memory:
