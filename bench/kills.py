@@ -246,9 +246,9 @@ def _show_by(sender: int) -> None:
     """Tell what a release shows as soon as it is stored, which is before it is returned."""
     stored = pipeline.store_release
 
-    def telling(found: Ledger, number: int, release: budgets.Release) -> None:
-        stored(found, number, release)
-        os.write(sender, f"shown {number} {_sha(to_text(release))}\n".encode())
+    def telling(found: Ledger, charged: LedgerHead, release: budgets.Release) -> None:
+        stored(found, charged, release)
+        os.write(sender, f"shown {charged.number} {_sha(to_text(release))}\n".encode())
 
     pipeline.store_release = telling
 

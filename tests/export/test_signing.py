@@ -143,7 +143,7 @@ class TestKeys:
         (folder / "x.pub").write_bytes(
             other.public_key().public_bytes(s.Encoding.PEM, s.PublicFormat.SubjectPublicKeyInfo)
         )
-        with pytest.raises(InvalidArgument, match=r"key='x\.pub'"):
+        with pytest.raises(InvalidArgument, match=r"key='x\.pub': needs to be an Ed25519 key"):
             crowdgram.verify("r.json", "x.pub")
 
     def test_a_public_key_cannot_sign(self, folder):

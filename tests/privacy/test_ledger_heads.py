@@ -58,16 +58,33 @@ class TestHeads:
         shutil.copy(path, tmp_path / "backup")
         late = charge(ledger)
         shutil.copy(tmp_path / "backup", path)
-        assert ledger.check([early]) == early  # nobody kept a later head: nothing can be told
+        found = Ledger.open(path)
+        assert found.check([early]) == early  # nobody kept a later head: nothing can be told
         for head in (late, str(late)):
             with pytest.raises(LedgerFailure, match="has 1 charges, and had 2: it is an older copy"):
-                ledger.check([early, head])
+                found.check([early, head])
         with pytest.raises(LedgerFailure, match="has never stood at"):
-            ledger.check([late.digest])
-        other = charge(ledger)  # and the restored one goes its own way
+            found.check([late.digest])
+        other = charge(found)  # and the restored one goes its own way
         assert other.number == late.number
         with pytest.raises(LedgerFailure, match=r"has never stood at 2:[0-9a-f]{64}"):
-            ledger.check([late])
+            found.check([late])
+
+    def test_a_ledger_that_is_open_remembers(self, ledger, path, tmp_path):
+        charge(ledger)
+        shutil.copy(path, tmp_path / "backup")
+        late = charge(ledger)
+        shutil.copy(tmp_path / "backup", path)
+        for action in (lambda: charge(ledger), ledger.history, ledger.check, lambda: ledger.settle(1, [EVENT], "x")):
+            with pytest.raises(LedgerFailure, match="has 1 charges, and had 2"):
+                action()
+        # Charged anew by somebody else: number 2 is another charge now.
+        charge(Ledger.open(path))
+        with pytest.raises(LedgerFailure, match="has never stood at"):
+            Ledger.open(path).settle(late, [EVENT], "x")
+        with pytest.raises(LedgerFailure, match="has never stood at"):
+            ledger.spent()
+        assert not any(entry.finished for entry in Ledger.open(path).history())
 
     def test_two_copies_that_are_both_used(self, ledger, path, tmp_path):
         charge(ledger)
@@ -178,6 +195,11 @@ class TestForgers:
             lambda body: body_of({**json.loads(body), "label": {"a": 1}}),
             lambda body: body_of({**json.loads(body), "at": 7}),
             lambda body: body_of({**json.loads(body), "ways": []}),
+            lambda body: body_of({**json.loads(body), "ways": [PLAN.ways[0].to_dict() | {"dimension": 10**400}]}),
+            lambda body: body_of({**json.loads(body), "looks": "counts"}),
+            lambda body: body_of({**json.loads(body), "looks": [[1]]}),
+            lambda body: body_of({**json.loads(body), "known": 1}),
+            lambda body: body_of({**json.loads(body), "guarantee": {**TENTH.to_dict(), "unit": "row"}}),
             lambda body: body_of({**json.loads(body), "guarantee": {**TENTH.to_dict(), "epsilon": 0.05}}),
             lambda body: body_of({**json.loads(body), "guarantee": {**TENTH.to_dict(), "adjacency": "replace"}}),
         ],
@@ -190,6 +212,21 @@ class TestForgers:
         rewrite(path, charges={1: new})
         with pytest.raises(LedgerFailure, match="damaged"):
             Ledger.open(path).history()
+
+    @pytest.mark.parametrize("box", [{"mu": -5.0}, {"mu": 0.0}, {"epsilon": -5.0}, {"epsilon": 5.0}, {"mu": 1e308}])
+    def test_boxes_that_promise_nothing_and_hold_much(self, ledger, path, box):
+        """Of a negative mu the curve is 0, and its square is large."""
+        terms = rows(path, "budget")[1]
+        boxes = [{"epsilon": 0.0, "mu": 0.1} | box]
+        rewrite(path, budget={**terms, "filter": {**terms["filter"], "boxes": boxes}})
+        with pytest.raises(LedgerFailure, match="damaged"):
+            Ledger.open(path)
+
+    def test_a_document_of_no_release(self, ledger, path):
+        charge(ledger)
+        change(path, "INSERT INTO documents VALUES (1, x'00')")
+        with pytest.raises(LedgerFailure, match="damaged"):
+            ledger.check()
 
     def test_a_settlement_above_its_plan(self, ledger, path):
         charge(ledger)

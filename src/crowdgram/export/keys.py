@@ -33,6 +33,8 @@ WEAK = frozenset(
 )
 """Public keys of small order, but for their sign: there are signatures by them that hold for many messages."""
 
+_NEEDED = "needs to be an Ed25519 key in a PEM file. Make one with 'crowdgram keys new'"
+
 Saved = str | os.PathLike[str]
 Passphrase = Callable[[], str] | str | None
 
@@ -73,6 +75,8 @@ def public_key(key: Saved) -> str:
         found = s.load_pem_public_key(content)
         if isinstance(found, kinds.Ed25519PublicKey) and _raw(_text(found)):
             return _text(found)
+    if b"PUBLIC KEY" in content:
+        raise _no_key(key, _NEEDED)
     return public_text(read_private(key))
 
 
@@ -96,7 +100,7 @@ def read_private(key: Saved, passphrase: Passphrase = None) -> Ed25519PrivateKey
     except Exception:  # noqa: BLE001 (the library raises many kinds for what is no key)
         found = None
     if not isinstance(found, kinds.Ed25519PrivateKey):
-        raise _no_key(key, "needs to be an Ed25519 key in a PEM file. Make one with 'crowdgram keys new'")
+        raise _no_key(key, _NEEDED)
     return cast("Ed25519PrivateKey", found)
 
 

@@ -20,17 +20,15 @@ from pathlib import Path
 
 from crowdgram.errors import BudgetExceeded, InvalidArgument, LedgerFailure, PrivacyViolation
 from crowdgram.privacy.events import Event
-from crowdgram.privacy.file_systems import network_of
 from crowdgram.privacy.filters import Plan, filled_epsilon, total
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
+from crowdgram.privacy.ledger_arguments import check_local, check_text, overall_limit
 from crowdgram.privacy.ledger_checks import check_head, check_spending
 from crowdgram.privacy.ledger_file import body_of, damaged, digest_of, make_file, reading, refused, writing
 from crowdgram.privacy.ledger_rows import Entry, LedgerHead, Limit, read_document, read_entries, read_terms
 from crowdgram.privacy.periods import Every, Period, parse_every
 
 __all__ = ["Entry", "Ledger", "LedgerHead"]
-
-LONGEST_LABEL = 500
 
 
 class Ledger:
@@ -54,9 +52,9 @@ class Ledger:
         period: str | None = None,
         period_column: str | None = None,
     ) -> None:
-        _check_text("label", label, "a text", "weekly report")
+        check_text("label", label, "a text", "weekly report")
         if period_column is not None:
-            _check_text("period_column", period_column, "the name of a column", "day")
+            check_text("period_column", period_column, "the name of a column", "day")
         self.label = label
         self.path = Path(path).absolute()
         with reading(self.path) as connection:
@@ -77,6 +75,7 @@ class Ledger:
             )
         self.period = None if period is None or self.every is None else Period.parse(self.every, period)
         self.period_column = period_column
+        self._seen: LedgerHead | None = None
 
     @classmethod
     def create(
@@ -102,13 +101,13 @@ class Ledger:
         terms = {"id": uuid.uuid4().hex, "created": _now(), **limit.to_dict()}
         if every is not None:
             terms["every"] = parse_every(every)
-        overall = _overall(limit.guarantee, epsilon_overall, delta_overall, every)
+        overall = overall_limit(limit.guarantee, epsilon_overall, delta_overall, every)
         if overall is not None:
             terms["overall"] = overall.to_dict()
         if network:
             terms["network"] = True
         target = Path(path).absolute()
-        _check_local(target, allowed=network)
+        check_local(target, allowed=network)
         make_file(target, terms)
         return cls(target)
 
@@ -136,8 +135,9 @@ class Ledger:
 
     def history(self) -> list[Entry]:
         """Every charge, oldest first, of all periods."""
+        seen = self._seen
         with reading(self.path) as connection:
-            return read_entries(connection, self.path, self._terms)
+            return self._entries(connection, seen)
 
     def head(self) -> LedgerHead:
         """Where the ledger stands. Keep it elsewhere: `check` tells by it whether the ledger was turned back since."""
@@ -218,13 +218,15 @@ class Ledger:
         heads: where it stood at earlier times, as `head` or a release (`release.ledger_head`) says, or the text of one,
         "3:DIGEST". A ledger that lacks one was turned back, was changed, or is another one.
         """
+        seen = self._seen
         with reading(self.path) as connection:
             if read_terms(connection, self.path).identity != self._terms.identity:
                 raise _exchanged(self.path)
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
+            entries = self._entries(connection, seen)
+            stored = [number for (number,) in connection.execute("SELECT number FROM documents ORDER BY number")]
+            if found != "ok" or stored != [entry.number for entry in entries if entry.finished]:
                 raise damaged(self.path)
-            entries = read_entries(connection, self.path, self._terms)
         for _ in self._documents(entries):
             pass
         check_spending(entries, self._terms, self.path)
@@ -244,10 +246,11 @@ class Ledger:
         self.check_adjacency(guarantee)
         if any((way.epsilon, way.delta) != (guarantee.epsilon, guarantee.delta) for way in plan.ways):
             raise InvalidArgument("plan: needs to be for the guarantee of the release.", argument="plan")
-        _check_local(self.path, allowed=self._terms.network)
+        check_local(self.path, allowed=self._terms.network)
         self._check_room(room)
+        seen = self._seen
         with self._writing() as connection:
-            entries = read_entries(connection, self.path, self._terms)
+            entries = self._entries(connection, seen)
             self._check_column(entries)
             refusal = self._refusal(entries, plan)
             if refusal is not None:
@@ -276,15 +279,23 @@ class Ledger:
             number, digest = head.number + 1, digest_of("charge", head.digest, body)
             connection.execute("INSERT INTO charges VALUES (?, ?, ?)", (number, body, digest))
             connection.execute("UPDATE head SET number = ?, digest = ?", (number, digest))
-        return LedgerHead(head.ledger, number, digest)
+        self._seen = LedgerHead(head.ledger, number, digest)
+        return self._seen
 
-    def settle(self, number: int, events: Sequence[Event], document: str) -> None:
+    def settle(self, charged: LedgerHead | int, events: Sequence[Event], document: str) -> None:
         """Store what a finished release shows, with what it cost, durably, before anyone sees it.
 
-        Guarantee: raises, and the release must not be shown, unless what was drawn lies within what was charged.
+        charged: what `charge` returned, or the number of the charge.
+
+        Guarantee: raises, and the release must not be shown, unless what was drawn lies within what was charged, and
+        the ledger still has that charge.
         """
+        seen = self._seen
         with self._writing() as connection:
-            entries = read_entries(connection, self.path, self._terms)
+            entries = self._entries(connection, seen)
+            if isinstance(charged, LedgerHead):
+                check_head(entries, self._terms, self.path, charged)
+            number = charged.number if isinstance(charged, LedgerHead) else charged
             if not 1 <= number <= len(entries) or entries[number - 1].finished:
                 raise PrivacyViolation(f"charge {number} cannot be settled: it is unknown, or was settled before.")
             entry = entries[number - 1]
@@ -300,8 +311,9 @@ class Ledger:
 
         The last is that of the period, if the ledger was opened for one.
         """
+        seen = self._seen
         with reading(self.path) as connection:
-            entries = read_entries(connection, self.path, self._terms)
+            entries = self._entries(connection, seen)
             finished = [entry.number for entry in entries if entry.finished]
             if number is None:
                 own = entries if self.period is None else self._own(entries)
@@ -334,6 +346,17 @@ class Ledger:
                 with reading(self.path) as connection:
                     text = read_document(connection, entry.number, self.path)
                 yield entry, text
+
+    def _entries(self, connection: sqlite3.Connection, seen: LedgerHead | None) -> list[Entry]:
+        """All charges; refused if this object has seen the ledger further on.
+
+        seen: what `_seen` was before the transaction began. Later, another thread may have charged.
+        """
+        entries = read_entries(connection, self.path, self._terms)
+        if seen is not None:
+            check_head(entries, self._terms, self.path, seen)
+        self._seen = self._head(entries)
+        return entries
 
     def _head(self, entries: Sequence[Entry]) -> LedgerHead:
         identity = self._terms.identity
@@ -402,53 +425,6 @@ class Ledger:
 
 def _exchanged(path: Path) -> LedgerFailure:
     return refused(path, "is another one than was opened. Open it again.")
-
-
-def _check_local(path: Path, *, allowed: bool) -> None:
-    """Refuse to write on a network file system: two machines may both get the lock, and spend the same budget."""
-    kind = None if allowed else network_of(path.parent)
-    if kind is not None:
-        raise refused(
-            path,
-            f"is on a network or user-space file system ({kind}), whose locks may let two releases spend the same "
-            "budget. Nothing was charged. Use a local disk; or, if you are sure of the locks, make the ledger there "
-            "with network=True, or --network.",
-        )
-
-
-def _check_text(argument: str, given: object, what: str, example: str) -> None:
-    """Refuse what cannot be kept as text, before the file is opened."""
-    empty = argument != "label" and given == ""
-    if not isinstance(given, str) or empty or len(given) > LONGEST_LABEL or "\x00" in given:
-        raise InvalidArgument(
-            f"{argument}={given!r:.80}: needs to be {what} of at most {LONGEST_LABEL} characters, such as {example!r}.",
-            argument=argument,
-        )
-    try:
-        given.encode()
-    except UnicodeEncodeError:
-        raise InvalidArgument(
-            f"{argument}={given!r:.80}: needs to be text that can be stored. Remove lone surrogates.",
-            argument=argument,
-        ) from None
-
-
-def _overall(budget: Guarantee, epsilon: float | None, delta: float | None, every: object) -> Limit | None:
-    """The limit of all periods together, if it is given."""
-    if epsilon is None and delta is None:
-        return None
-    if every is None or epsilon is None:
-        name, value = ("epsilon_overall", epsilon) if every is None else ("delta_overall", delta)
-        needed = "every, as it is for all periods together" if every is None else "epsilon_overall"
-        raise InvalidArgument(f"{name}={value!r}: needs {needed}. Give both or neither.", argument=name)
-    found = Guarantee(epsilon, budget.delta if delta is None else delta, budget.adjacency)
-    if found.epsilon < budget.epsilon or found.delta < budget.delta:
-        name = "epsilon_overall" if found.epsilon < budget.epsilon else "delta_overall"
-        raise InvalidArgument(
-            f"{name}={epsilon if name == 'epsilon_overall' else delta!r}: needs to be at least that of one period.",
-            argument=name,
-        )
-    return Limit.of(found)
 
 
 def _named(guarantee: Guarantee) -> str:

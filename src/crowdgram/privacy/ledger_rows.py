@@ -150,7 +150,7 @@ def read_terms(connection: sqlite3.Connection, path: Path) -> Terms:
         every = parse_every(terms["every"]) if "every" in terms else None
         overall = Limit.from_dict(terms["overall"]) if "overall" in terms else None
         limit = Limit.from_dict(terms)
-    except (CrowdgramError, KeyError, TypeError, ValueError):
+    except (CrowdgramError, KeyError, TypeError, ValueError, OverflowError):
         raise damaged(path) from None
     return Terms(limit, str(rows[0][1]), every, overall, "network" in terms)
 
@@ -187,9 +187,8 @@ def _entry(
     number: int, charge: dict[str, Any], settlement: dict[str, Any] | None, path: Path, terms: Terms, digest: str
 ) -> Entry:
     try:
-        plan = Plan(
-            tuple(Cost.from_dict(way) for way in charge["ways"]), frozenset(charge["looks"]), bool(charge["known"])
-        )
+        looks, known_events = charge["looks"], charge["known"]
+        plan = Plan(tuple(Cost.from_dict(way) for way in charge["ways"]), frozenset(looks), known_events)
         period = column = overall = None
         if terms.every is not None:
             period, column = Period.parse(terms.every, charge["period"]).name, charge["period_column"]
@@ -200,7 +199,9 @@ def _entry(
         promised = Guarantee.from_dict(charge["guarantee"])
         settled = None if settlement is None else Cost.from_dict(settlement["cost"])
         right = right and (column is None or isinstance(column, str)) and all(isinstance(word, str) for word in words)
+        right = right and isinstance(looks, list) and isinstance(known_events, bool)
         right = right and promised.adjacency is terms.limit.guarantee.adjacency
+        right = right and promised.unit == terms.limit.guarantee.unit
         right = right and all((way.epsilon, way.delta) == (promised.epsilon, promised.delta) for way in plan.ways)
         if not right or (settled is not None and not any(settled.within(way) for way in plan.ways)):
             raise damaged(path)
@@ -219,7 +220,7 @@ def _entry(
             overall,
             digest,
         )
-    except (CrowdgramError, KeyError, TypeError, ValueError):
+    except (CrowdgramError, KeyError, TypeError, ValueError, OverflowError):
         raise damaged(path) from None
 
 

@@ -91,15 +91,16 @@ def charge_ledger(
     raise BudgetExceeded(f"{refusal} {said}", epsilon=guarantee.epsilon, delta=guarantee.delta, remaining=remaining)
 
 
-def store_release(ledger: Ledger, number: int, release: Release | GroupedRelease | Reach) -> None:
+def store_release(ledger: Ledger, charged: LedgerHead, release: Release | GroupedRelease | Reach) -> None:
     """Store a finished release in its ledger, before anyone sees it."""
     try:
-        ledger.settle(number, release.events, to_text(release))
+        ledger.settle(charged, release.events, to_text(release))
         return
     except LedgerFailure as error:
         reason = str(error)
     raise LedgerFailure(
-        f"{reason} Release {number} stays charged; as it could not be stored, it is not shown.", path=ledger.path
+        f"{reason} Release {charged.number} stays charged; as it could not be stored, it is not shown.",
+        path=ledger.path,
     )
 
 

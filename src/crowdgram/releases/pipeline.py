@@ -241,7 +241,7 @@ def run(
             made = GroupedRelease(joint) if query.grouped else joint
         if budget is not None and charged is not None:
             report(Stage.STORING)
-            store_release(budget, charged.number, made)
+            store_release(budget, charged, made)
         return made
 
 
