@@ -283,10 +283,9 @@ def _break(mutant: str) -> None:
             head = arguments[0].head()  # type: ignore[attr-defined]
             return LedgerHead(head.ledger, head.number + 1, "0" * 64)
 
-        def charge_and_store(*arguments: object) -> None:
+        def charge_and_store(ledger: Ledger, _: LedgerHead, release: budgets.Release) -> None:
             given, options = waiting.pop()
-            budgets.charge_ledger(*given, **options)  # type: ignore[misc]
-            stored(*arguments)  # type: ignore[arg-type]
+            stored(ledger, budgets.charge_ledger(*given, **options), release)  # type: ignore[misc]
 
         pipeline.charge_ledger, pipeline.store_release = later, charge_and_store
     else:
