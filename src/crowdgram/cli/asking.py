@@ -159,6 +159,8 @@ def catch_errors(command: F, *, private: bool = True) -> F:
             raise typer.Exit(130) from None
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
+        except MemoryError:
+            fail("there is too little memory for this command. Give it more.", 1)
         except Exception as error:  # noqa: BLE001 (its message may quote rows)
             withheld = ". Details are withheld because they could reveal rows"
             said = withheld if private else f": {str(error).rstrip('.')}"
