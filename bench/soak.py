@@ -37,7 +37,7 @@ EXPECTED = {
     "pair": {0, 2, 3},
     "kill": {0, 2, 3, -signal.SIGKILL},
     "terminate": {0, 2, 3, 128 + signal.SIGTERM, -signal.SIGTERM},
-    "interrupt": {0, 2, 3, 130},
+    "interrupt": {0, 2, 3, 130, -signal.SIGINT},  # the last: the command was over, and Python was on its way out
     "full disk": {0, 1, 2, 3},
     "small disk": {0, 1, 2, 3},
     "low memory": {0, 1, 2, 3},
@@ -258,7 +258,7 @@ def _companion(case: Case, folder: Path) -> subprocess.Popen[bytes]:
 def _limit(case: Case) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a soak in the background has it ignored
     if case.disaster == "full disk":
-        size = case.chance.choice([0, 4096, 2**14, 2**16, 2**17])
+        size = case.chance.choice([2048, 4096, 2**14, 2**16, 2**17])  # what is printed has to fit
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     if case.disaster == "low memory":
         size = case.chance.randrange(1200, 3000) * 2**20
