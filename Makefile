@@ -1,4 +1,4 @@
-# make setup | demo | test | test-fast | test-thorough | test-versions | check | docs | pictures | bench | bench-accuracy | bench-discovery | kills | audit | fuzz | clean
+# make setup | demo | test | test-fast | test-thorough | test-versions | check | docs | pictures | bench | bench-accuracy | bench-discovery | kills soak | audit | fuzz | clean
 # A machine needs Python 3.11 or newer, git and make. Spark's tests also need Java 17, and those of reports Chromium; they are skipped, with the reason, without it.
 
 PYTHON ?= python3
@@ -10,7 +10,7 @@ WORKERS ?= 3
 # Compiled modules are kept, whatever the shell says: without them every process that a test starts compiles its own.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-fast test-thorough test-versions check format docs pictures bench bench-accuracy bench-discovery kills audit fuzz clean
+.PHONY: setup demo test test-fast test-thorough test-versions check format docs pictures bench bench-accuracy bench-discovery kills soak audit fuzz clean
 
 setup: $(READY)
 
@@ -77,6 +77,10 @@ kills: setup
 	$(BIN)/python bench/kills.py --kills 200
 
 # Every mechanism, and every kind of whole release, under attack; tens of minutes. Odd input: a release or a clear error, never anything else.
+# HOURS=0.25 for a short one.
+soak: setup
+	$(BIN)/python bench/soak.py --hours $(or $(HOURS),2)
+
 audit: setup
 	$(BIN)/crowdgram audit --all --mutants --runs 10
 

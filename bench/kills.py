@@ -25,7 +25,7 @@ from pathlib import Path
 from crowdgram import Ledger, recover
 from crowdgram.export.json_file import to_text
 from crowdgram.mechanisms import Laplace, Request
-from crowdgram.privacy import Entry, Guarantee, LaplaceEvent, laplace_scale
+from crowdgram.privacy import Entry, Guarantee, LaplaceEvent, LedgerHead, laplace_scale
 from crowdgram.releases import budgets, pipeline
 from crowdgram.synth import Crowd
 
@@ -223,7 +223,7 @@ def _storm(_folder: Path, found: Ledger, sender: int, _stage: str | None) -> Non
     plan = Laplace().plan(guarantee, Request("rows", 1, lambda _: None), 4)
     event = LaplaceEvent("counts by item", 1, laplace_scale(1, guarantee.epsilon), 4)
     for turn in range(40):
-        number = found.charge(plan, guarantee, mechanism="laplace", weight="rows")
+        number = found.charge(plan, guarantee, mechanism="laplace", weight="rows").number
         os.write(sender, b"read\n")
         document = json.dumps({"turn": turn, "filling": "x" * 20_000})
         found.settle(number, [event], document)
@@ -246,9 +246,9 @@ def _show_by(sender: int) -> None:
     """Tell what a release shows as soon as it is stored, which is before it is returned."""
     stored = pipeline.store_release
 
-    def telling(found: Ledger, number: int, release: budgets.Release) -> None:
-        stored(found, number, release)
-        os.write(sender, f"shown {number} {_sha(to_text(release))}\n".encode())
+    def telling(found: Ledger, charged: LedgerHead, release: budgets.Release) -> None:
+        stored(found, charged, release)
+        os.write(sender, f"shown {charged.number} {_sha(to_text(release))}\n".encode())
 
     pipeline.store_release = telling
 
@@ -278,14 +278,14 @@ def _break(mutant: str) -> None:
     if mutant == "late-charge":
         waiting: list[tuple[object, ...]] = []
 
-        def later(*arguments: object, **options: object) -> int:
+        def later(*arguments: object, **options: object) -> LedgerHead:
             waiting.append((arguments, options))
-            return len(arguments[0].history()) + 1  # type: ignore[attr-defined]
+            head = arguments[0].head()  # type: ignore[attr-defined]
+            return LedgerHead(head.ledger, head.number + 1, "0" * 64)
 
-        def charge_and_store(*arguments: object) -> None:
+        def charge_and_store(ledger: Ledger, _: LedgerHead, release: budgets.Release) -> None:
             given, options = waiting.pop()
-            budgets.charge_ledger(*given, **options)  # type: ignore[misc]
-            stored(*arguments)  # type: ignore[arg-type]
+            stored(ledger, budgets.charge_ledger(*given, **options), release)  # type: ignore[misc]
 
         pipeline.charge_ledger, pipeline.store_release = later, charge_and_store
     else:

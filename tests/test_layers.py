@@ -168,6 +168,7 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
         ("tables/a.py", "from os import getrandom", 1, "random bytes come through privacy/noise.py only"),
         ("tables/a.py", "import secrets", 1, "`secrets` belongs in privacy/noise.py only"),
         ("synth.py", "from secrets import x", 1, "`secrets` belongs"),
+        ("privacy/a.py", "from cryptography import x", 1, "`cryptography` belongs in export/keys.py only"),
         ("privacy/noise.py", "import random", 1, "`random` belongs nowhere"),
         ("synth.py", "from random import x", 1, "`random` belongs nowhere"),
         ("__init__.py", "import random", 1, "`random` belongs nowhere"),

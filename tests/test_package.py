@@ -108,6 +108,7 @@ def test_all_is_complete_and_resolves():
         "ItemCounts",
         "ItemEstimate",
         "Ledger",
+        "LedgerHead",
         "Other",
         "Paper",
         "Plan",
@@ -119,11 +120,15 @@ def test_all_is_complete_and_resolves():
         "SeriesPoint",
         "__version__",
         "load",
+        "make_key",
         "plan",
         "reach",
         "recover",
         "release",
         "report",
+        "sign",
+        "verify",
+        "verify_ledger",
     }
     assert set(crowdgram.__all__) == public
     assert list(crowdgram.__all__) == sorted(crowdgram.__all__)

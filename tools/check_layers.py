@@ -61,6 +61,7 @@ SIMULATION = {("synth",), SAMPLING, PLANNED}
 
 ENGINES = {"ibis", "duckdb", "pyspark", "sqlglot"}  # only under tables
 ENTROPY = {"opendp", "secrets"}  # only in privacy/noise.py
+KEYS = ("export", "keys")  # makes keys to sign with, and signs: the one place for `cryptography`
 TOKENS = ("explore", "access")  # makes the secret of an address, which is no noise: it may have `secrets`
 NOISE = ("privacy", "noise")
 MAY_DRAW = {"privacy", "audit"}  # all others draw through a phase of `Spending`, which records it, and name no sampler
@@ -168,6 +169,8 @@ def outside(parts: tuple[str, ...], path: tuple[str, ...]) -> str | None:
         return None
     if library in ENTROPY and parts != ("privacy", "noise"):
         return f"`{library}` belongs in privacy/noise.py only"
+    if library == "cryptography" and parts != KEYS:
+        return "`cryptography` belongs in export/keys.py only"
     if library in ENGINES and parts[0] != "tables":
         return f"`{library}` belongs under tables only"
     if parts[0] == "theory" and library not in THEORY_LIBRARIES:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from . import synth as synth
     from . import theory as theory
     from .errors import CrowdgramError
-    from .export import load
+    from .export import load, make_key, sign, verify
     from .mechanisms import Adaptive, Auto, Discover
     from .paper import Paper
     from .planning import Plan, plan
     from .present.report import report
-    from .privacy import Adjacency, Guarantee, Ledger
-    from .releases import reach, recover, release
+    from .privacy import Adjacency, Guarantee, Ledger, LedgerHead
+    from .releases import reach, recover, release, verify_ledger
     from .results import (
         Difference,
         GroupedRelease,
@@ -59,6 +59,7 @@ __all__ = [
     "ItemCounts",
     "ItemEstimate",
     "Ledger",
+    "LedgerHead",
     "Other",
     "Paper",
     "Plan",
@@ -70,11 +71,15 @@ __all__ = [
     "SeriesPoint",
     "__version__",
     "load",
+    "make_key",
     "plan",
     "reach",
     "recover",
     "release",
     "report",
+    "sign",
+    "verify",
+    "verify_ledger",
 ]
 
 __version__ = "0.1.0"
@@ -97,6 +102,7 @@ _HOMES = {
     "ItemCounts": "results",
     "ItemEstimate": "results",
     "Ledger": "privacy",
+    "LedgerHead": "privacy",
     "Other": "results",
     "Paper": "paper",
     "Plan": "planning",
@@ -107,11 +113,15 @@ _HOMES = {
     "Series": "results",
     "SeriesPoint": "results",
     "load": "export",
+    "make_key": "export",
     "plan": "planning",
     "reach": "releases",
     "recover": "releases",
     "release": "releases",
     "report": "present.report",
+    "sign": "export",
+    "verify": "export",
+    "verify_ledger": "releases",
 }
 
 

@@ -11,6 +11,7 @@ nor a field holds a row's content or a figure that depends on the private table.
     ├── UnreadableSource (OSError)         a file or object cannot be read as a table
     ├── UnwritableTarget (OSError)         a file cannot be written, or is there already
     ├── LedgerFailure (OSError)            a ledger cannot be read, written or trusted
+    ├── SignatureFailure (ValueError)      a release is not what was signed, or somebody else signed it
     ├── BudgetExceeded (ValueError)        a release would spend more than its ledger has left: nothing is charged
     ├── MissingDependency (ImportError)    an optional library is not installed
     ├── EngineFailure (RuntimeError)       the engine failed; its message is withheld, as it may quote rows
@@ -38,6 +39,7 @@ __all__ = [
     "MissingDependency",
     "PrivacyViolation",
     "PrivacyWarning",
+    "SignatureFailure",
     "UnknownItem",
     "UnreadableSource",
     "UnwritableTarget",
@@ -99,6 +101,14 @@ class UnwritableTarget(CrowdgramError, OSError):
 
 class LedgerFailure(CrowdgramError, OSError):
     """A ledger cannot be read, written or trusted. path: its file."""
+
+    def __init__(self, message: str, *, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class SignatureFailure(CrowdgramError, ValueError):
+    """A release is not what was signed, or was signed by another key. path: the file of the release."""
 
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(message)

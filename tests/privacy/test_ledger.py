@@ -20,6 +20,7 @@ from crowdgram.privacy import Cost, Guarantee, LaplaceEvent, Ledger, Plan, cost_
 from crowdgram.privacy import ledger_file as module
 
 from .flipped_bits import noticed_flips
+from .forging import change
 
 TENTH = Guarantee(0.1)
 EVENT = LaplaceEvent("counts", 1, 10.0, 3)
@@ -38,7 +39,7 @@ def ledger(path):
 
 def charge(ledger, plan=PLAN, guarantee=TENTH, label=None, **more):
     ledger = ledger if label is None else Ledger.open(ledger.path, label=label)
-    return ledger.charge(plan, guarantee, **{"mechanism": "laplace", "weight": "rows", **more})
+    return ledger.charge(plan, guarantee, **{"mechanism": "laplace", "weight": "rows", **more}).number
 
 
 def state(path):
@@ -216,11 +217,15 @@ class TestRefusing:
             assert len(state(tmp_path / name)) == 1
         assert {one.name for one in tmp_path.iterdir()} >= {"a?mode=memory", ":memory:", "100%41"}
 
-    def test_a_newer_ledger(self, ledger, path):
+    @pytest.mark.parametrize(
+        ("version", "said"),
+        [(0, "Make a new one"), (1, "Make a new one"), (2, "Make a new one"), (4, "newer Crowdgram")],
+    )
+    def test_another_version(self, ledger, path, version, said):
         with sqlite3.connect(path) as connection:
-            connection.execute("PRAGMA user_version = 3")
+            connection.execute(f"PRAGMA user_version = {version}")
         for action in (lambda: Ledger.open(path), lambda: charge(ledger)):
-            with pytest.raises(LedgerFailure, match=r"schema version 3.*newer Crowdgram"):
+            with pytest.raises(LedgerFailure, match=rf"schema version {version}.*{said}"):
                 action()
 
     def test_another_journal(self, ledger, path):
@@ -247,13 +252,14 @@ class TestRefusing:
             "UPDATE budget SET body = replace(body, '1.0', '9.0')",
             "UPDATE settlements SET body = replace(body, '0.1', '0.0')",
             "DELETE FROM charges WHERE number = 1",
+            "DELETE FROM charges WHERE number = 2",
             "DELETE FROM budget",
+            "DELETE FROM head",
+            "UPDATE head SET number = 1",
         ):
             path.write_bytes(content)
-            with sqlite3.connect(path) as connection:
-                for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-                    connection.execute(f"DROP TRIGGER {name}")
-                assert connection.execute(statement).rowcount == 1
+            change(path, statement)
+            assert path.read_bytes() != content
             with pytest.raises(LedgerFailure, match="damaged"):
                 Ledger.open(path).history()
         path.write_bytes(content)
@@ -262,9 +268,7 @@ class TestRefusing:
     def test_a_changed_document_is_noticed(self, ledger, path):
         charge(ledger)
         ledger.settle(1, [EVENT], "shown")
-        with sqlite3.connect(path) as connection:
-            connection.execute("DROP TRIGGER documents_UPDATE")
-            connection.execute("UPDATE documents SET content = x'00'")
+        change(path, "UPDATE documents SET content = x'00'")
         for action in (ledger.document, ledger.check):
             with pytest.raises(LedgerFailure, match="damaged"):
                 action()
@@ -363,7 +367,7 @@ plan = Plan((cost_of([LaplaceEvent("counts", 1, 10.0, 3)], tenth),))
 sys.stdin.readline()
 for _ in range(8):
     try:
-        print(ledger.charge(plan, tenth, mechanism="laplace", weight="rows"))
+        print(ledger.charge(plan, tenth, mechanism="laplace", weight="rows").number)
     except BudgetExceeded:
         print("refused")
 """

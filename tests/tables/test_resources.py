@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import crowdgram
-from crowdgram.errors import InvalidArgument
+from crowdgram.errors import EngineFailure, InvalidArgument
 from crowdgram.tables.engines import DuckDB, DuckEngine
 from crowdgram.tables.engines.resources import current_resources
 
@@ -105,3 +105,25 @@ def test_bad_folders_are_refused(tmp_path):
     for bad in (tmp_path / "missing", file, 7, ""):
         with pytest.raises(InvalidArgument, match=r"^temp_directory=.*a folder that exists"):
             DuckDB(temp_directory=bad)
+
+
+def test_an_engine_that_cannot_start_leaves_nothing(tmp_path, monkeypatch):
+    """Too little memory for the engine itself: no row was read, and it is no surprise to be reported."""
+
+    def full(*_):
+        raise duckdb.OutOfMemoryException("Allocation failure")
+
+    monkeypatch.setattr(DuckEngine, "__init__", full)
+    with DuckDB(temp_directory=tmp_path), pytest.raises(EngineFailure, match=r"while starting.*there is memory"):
+        crowdgram.release(TABLE, **ASKED)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_little_memory_is_said(monkeypatch):
+    def full(*_):
+        raise MemoryError("Unable to allocate 914872635 bytes")
+
+    monkeypatch.setattr("crowdgram.tables.count_rows", full)
+    with pytest.raises(EngineFailure, match=r"^there is too little memory for this release") as caught:
+        crowdgram.release(TABLE, **ASKED)
+    assert "914872635" not in str(caught.value)

@@ -18,7 +18,7 @@ from .. import __version__
 from ..adjacency import Adjacency
 from ..errors import AccuracyWarning, InvalidArgument
 from ..stages import Stage
-from . import ledgers
+from . import ledgers, signatures
 from .asking import Reading, asking, catch_errors, files_of, read_discovery, read_domain_option, say_on_error
 from .columns import names_of, read_bins, read_column, read_user
 from .command import MECHANISM, ForceOption, QuietOption, StrictCommand, mechanisms
@@ -57,6 +57,7 @@ from .reach import reach
 from .samples import SAMPLE_COMMANDS
 from .saved import MEASURE, SAVED_COMMANDS, MeasureChoice
 from .saving import save_made, show_made
+from .signatures import SIGNATURE_COMMANDS
 from .streams import print_json
 
 __all__ = ["app"]
@@ -295,12 +296,21 @@ for saved_command in SAVED_COMMANDS:
     app.command()(catch_errors(saved_command, private=False))
 
 
+for signature_command in SIGNATURE_COMMANDS:
+    app.command()(catch_errors(signature_command))
+
+keys_app = typer.Typer(help="Make and show keys to sign releases with.", no_args_is_help=True, rich_markup_mode=None)
+for _key_command in (signatures.new, signatures.show):
+    keys_app.command()(catch_errors(_key_command))
+app.add_typer(keys_app, name="keys")
+
+
 for sample_command in SAMPLE_COMMANDS:
     app.command()(catch_errors(sample_command))
 
 
 ledger_app = typer.Typer(help="Keep a data set's budget in a file.", no_args_is_help=True, rich_markup_mode=None)
-for _command in (ledgers.create, ledgers.show, ledgers.history, ledgers.recover):
+for _command in (ledgers.create, ledgers.show, ledgers.history, ledgers.recover, ledgers.verify):
     ledger_app.command()(catch_errors(_command))
 app.add_typer(ledger_app, name="ledger")
 
@@ -369,6 +379,6 @@ def audit(
         raise typer.Exit(1)
 
 
-for _group in (app, ledger_app, paper):
+for _group in (app, keys_app, ledger_app, paper):
     for _info in _group.registered_commands:
         _info.cls = StrictCommand

@@ -21,6 +21,7 @@ from ..errors import (
     InvalidArgument,
     PrivacyViolation,
     PrivacyWarning,
+    SignatureFailure,
     UnwritableTarget,
 )
 from ..stages import Stage
@@ -147,7 +148,7 @@ def catch_errors(command: F, *, private: bool = True) -> F:
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
-        except (EngineFailure, PrivacyViolation) as error:
+        except (EngineFailure, PrivacyViolation, SignatureFailure) as error:
             fail(str(error), 1)
         except BudgetExceeded as error:
             fail(str(error), 3)
@@ -158,6 +159,8 @@ def catch_errors(command: F, *, private: bool = True) -> F:
             raise typer.Exit(130) from None
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
+        except MemoryError:
+            fail("there is too little memory for this command. Give it more.", 1)
         except Exception as error:  # noqa: BLE001 (its message may quote rows)
             withheld = ". Details are withheld because they could reveal rows"
             said = withheld if private else f": {str(error).rstrip('.')}"

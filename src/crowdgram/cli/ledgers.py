@@ -22,10 +22,10 @@ from .periods import EveryChoice, period_figures, show_periods, whole_user
 from .streams import is_standard, print_json
 
 if TYPE_CHECKING:
-    from ..privacy import Entry, Ledger
+    from ..privacy import Entry, Ledger, LedgerHead
     from ..results import GroupedRelease, Reach, Release
 
-__all__ = ["create", "history", "recover", "save_release", "show"]
+__all__ = ["create", "history", "recover", "save_release", "show", "verify"]
 
 USUAL_PART = 0.01
 """Of the ledger's delta: what `show` takes for the delta of a release to come."""
@@ -53,6 +53,9 @@ def create(
         typer.Option(help="With --every: limit of all periods together, for a user who is in all of them."),
     ] = None,
     delta_overall: Annotated[float | None, typer.Option(help="Its delta. [default: that of one period]")] = None,
+    network: Annotated[
+        bool, typer.Option("--network", help="Allow a network file system: you answer for its locks.")
+    ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Set up a budget in a new file."""
@@ -66,6 +69,7 @@ def create(
         every=None if every is None else every.value,
         epsilon_overall=epsilon_overall,
         delta_overall=delta_overall,
+        network=network,
     )
     if quiet:
         return
@@ -81,12 +85,12 @@ def show(path: PathArgument, period: PeriodOption = None, as_json: JsonOption = 
     from ..privacy import Ledger
 
     ledger = Ledger.open(path, period=period)
-    ledger.check()
+    head = ledger.check()
     if ledger.every is not None and period is None:
-        _show_all_periods(ledger, as_json=as_json)
+        _show_all_periods(ledger, head, as_json=as_json)
         return
     entries = [entry for entry in ledger.history() if period is None or entry.period == period]
-    figures = _figures(ledger, entries)
+    figures = {**_figures(ledger, entries), "head": head.to_dict()}
     if as_json:
         typer.echo(json.dumps(figures, indent=1))
         return
@@ -96,6 +100,7 @@ def show(path: PathArgument, period: PeriodOption = None, as_json: JsonOption = 
     table.add_column(overflow="fold")
     table.add_row("budget", Text(_terms(ledger) + ("" if period is None else f", for {period}")))
     table.add_row("releases", Text(f"{finished} finished, {len(entries) - finished} unfinished"))
+    table.add_row("head", Text(str(head)))
     if entries:
         plain = f"plain sum: epsilon {_digits(figures['plain_sum']['epsilon'])}"
         table.add_row("spent", Text(f"epsilon {_digits(figures['spent_epsilon'])} ({plain})"))
@@ -107,13 +112,13 @@ def show(path: PathArgument, period: PeriodOption = None, as_json: JsonOption = 
     Console().print(table)
 
 
-def _show_all_periods(ledger: Ledger, *, as_json: bool) -> None:
+def _show_all_periods(ledger: Ledger, head: LedgerHead, *, as_json: bool) -> None:
     """The budget of each period that was used, and what all of them mean for a user who is in all of them."""
     from ..privacy import Ledger
 
     entries, spent = ledger.history(), ledger.spent_by_period()
     if as_json:
-        typer.echo(json.dumps(period_figures(ledger, entries, spent), indent=1))
+        typer.echo(json.dumps({**period_figures(ledger, entries, spent), "head": head.to_dict()}, indent=1))
         return
     finished = sum(entry.finished for entry in entries)
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -121,6 +126,7 @@ def _show_all_periods(ledger: Ledger, *, as_json: bool) -> None:
     table.add_column(overflow="fold")
     table.add_row("budget", Text(f"{_terms(ledger)}, anew for each {ledger.every}"))
     table.add_row("releases", Text(f"{finished} finished, {len(entries) - finished} unfinished"))
+    table.add_row("head", Text(str(head)))
     if entries:
         for name, said in whole_user(ledger, entries):
             table.add_row(name, Text(said))
@@ -174,6 +180,37 @@ def history(path: PathArgument, period: PeriodOption = None, as_json: JsonOption
         ]
         table.add_row(*(Text(printable(cell)) for cell in cells))
     (console if console.is_terminal else Console(width=2 * _WIDE_TERMINAL)).print(table)
+
+
+def verify(
+    path: PathArgument,
+    release: Annotated[
+        list[Path] | None,
+        typer.Option(help="A saved release that was charged to it; may be given again.", show_default=False),
+    ] = None,
+    head: Annotated[
+        list[str] | None,
+        typer.Option(help="A head that 'ledger show' printed earlier, NUMBER:DIGEST; may be given again."),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Check all of a ledger, and that it was not turned back since it was where releases and heads say."""
+    from ..privacy import Ledger
+    from ..releases import verify_ledger
+
+    ledger = Ledger.open(path)
+    found = verify_ledger(ledger, releases=release or [], heads=head or [])
+    against = len(release or []) + len(head or [])
+    if as_json:
+        typer.echo(json.dumps({"whole": True, "charges": found.number, "compared_with": against, **found.to_dict()}))
+    elif not quiet:
+        _say(f"{path} is whole: {found.number} charges in an unbroken chain, none of them above the budget.")
+        if against:
+            _say(f"It was not turned back behind {against} of the releases or heads that were given.")
+        else:
+            _say("Whether an older copy was put in its place cannot be told: give --release or --head to compare with.")
+        _say(f"head {found}")
 
 
 def recover(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from ..errors import UnreadableSource
 from ..results.grouped import GroupedRelease
@@ -13,7 +14,7 @@ from .json_file import to_text as release_to_text
 from .reach_file import REACH_SCHEMA, parse_reach, reach_to_text
 from .writing import write_whole
 
-__all__ = ["load", "load_reach", "parse", "save", "to_text"]
+__all__ = ["load", "load_reach", "parse", "parse_values", "save", "to_text"]
 
 
 def to_text(result: Release | GroupedRelease | Reach) -> str:
@@ -41,5 +42,9 @@ def load_reach(path: str | os.PathLike[str]) -> Reach:
 
 def parse(text: str, where: str) -> Release | GroupedRelease | Reach:
     """The result that `to_text` wrote; `where` it comes from is for errors."""
-    document = read_document(text, where)
+    return parse_values(read_document(text, where), where)
+
+
+def parse_values(document: dict[str, Any], where: str) -> Release | GroupedRelease | Reach:
+    """The result in the JSON values of a saved file."""
     return parse_reach(document, where) if document.get("schema") == REACH_SCHEMA else parse_document(document, where)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource
 from ..mechanisms.estimate import Divisor, Total
-from ..privacy import Event, Guarantee, check, event_from_dict, event_to_dict
+from ..privacy import Event, Guarantee, LedgerHead, check, event_from_dict, event_to_dict
 from ..privacy.guarantee import MAX_EPSILON
 from ..results.grouped import GroupedRelease
 from ..results.release import OWN_SUM, Release
@@ -28,6 +28,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "check_items",
     "check_promise",
+    "head_to_json",
     "item_to_json",
     "items_to_json",
     "kinds_of",
@@ -36,6 +37,7 @@ __all__ = [
     "parse",
     "parse_document",
     "read_document",
+    "read_head",
     "read_items",
     "read_text",
     "save",
@@ -110,6 +112,7 @@ def _fields(release: Release) -> dict[str, Any]:
         "parameters": dict(release.parameters),
         "events": [event_to_dict(event) for event in release.events],
         "versions": dict(release.versions),
+        "ledger": head_to_json(release.ledger_head),
         "confidence": release.confidence,
         "predicted_l1_error": release.predicted_l1_error,
         "item_columns": list(release.item_columns),
@@ -130,10 +133,18 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
 def read_document(text: str, where: str) -> dict[str, Any]:
     """The JSON values of a saved file, of whatever kind."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_distinct)
     except (ValueError, RecursionError):
         raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
     return document if isinstance(document, dict) else {}
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, unless it has a key twice: readers differ in which of the two they take."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
 def parse_document(document: dict[str, Any], where: str) -> Release | GroupedRelease:
@@ -175,6 +186,7 @@ def parse_document(document: dict[str, Any], where: str) -> Release | GroupedRel
             weight=str(document["weight"]),
             parameters=dict(document["parameters"]),
             versions=dict(document["versions"]),
+            ledger_head=read_head(document),
         )
         _check_shape(loaded)
         check_promise(loaded.events, loaded.guarantee)
@@ -236,6 +248,17 @@ def _read_value(value: Any, kind: str | None) -> Any:
     if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, (int, str)):
         raise InvalidArgument("its items need to be integers or strings, or of the kind that it states", argument=None)
     return value
+
+
+def head_to_json(head: LedgerHead | None) -> dict[str, Any] | None:
+    """Where the ledger stood at the charge, as JSON."""
+    return None if head is None else head.to_dict()
+
+
+def read_head(document: dict[str, Any]) -> LedgerHead | None:
+    """What `head_to_json` wrote; files of before it was kept have none."""
+    found = document.get("ledger")
+    return None if found is None else LedgerHead.from_dict(found)
 
 
 def _optional_array(values: Any) -> Any:

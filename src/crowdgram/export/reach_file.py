@@ -11,7 +11,7 @@ from ..errors import CrowdgramError, InvalidArgument, UnreadableSource
 from ..privacy import Guarantee, event_from_dict, event_to_dict
 from ..results.reach import Reach
 from ..results.values import Quantity
-from .json_file import check_items, check_promise, items_to_json, kinds_of, read_items
+from .json_file import check_items, check_promise, head_to_json, items_to_json, kinds_of, read_head, read_items
 from .json_text import document_text
 
 __all__ = ["REACH_SCHEMA", "REACH_VERSION", "parse_reach", "reach_to_text"]
@@ -29,6 +29,7 @@ def reach_to_text(reach: Reach) -> str:
         "parameters": dict(reach.parameters),
         "events": [event_to_dict(event) for event in reach.events],
         "versions": dict(reach.versions),
+        "ledger": head_to_json(reach.ledger_head),
         "confidence": reach.confidence,
         "predicted_l1_error": reach.predicted_l1_error,
         "users": _ends(reach.users),
@@ -67,6 +68,7 @@ def parse_reach(document: dict[str, Any], where: str) -> Reach:
             events=tuple(event_from_dict(event) for event in document["events"]),
             parameters=dict(document["parameters"]),
             versions=dict(document["versions"]),
+            ledger_head=read_head(document),
         )
         _check(loaded)
         return loaded

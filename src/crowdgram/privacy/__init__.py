@@ -26,7 +26,7 @@ from crowdgram.privacy.events import (
 )
 from crowdgram.privacy.filters import Cost, Filter, Plan, cost_of, opaque_cost
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
-from crowdgram.privacy.ledger import Entry, Ledger
+from crowdgram.privacy.ledger import Entry, Ledger, LedgerHead
 from crowdgram.privacy.noise import EXACT, OPENDP, Labels, Sampler, check_sampler
 from crowdgram.privacy.spending import (
     AnyFinish,
@@ -59,6 +59,7 @@ __all__ = [
     "Labels",
     "LaplaceEvent",
     "Ledger",
+    "LedgerHead",
     "Looks",
     "Opening",
     "Plan",

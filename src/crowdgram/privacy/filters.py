@@ -290,7 +290,9 @@ class Filter:
         """The filter that `to_dict` wrote; refused unless its boxes keep what they promise."""
         boxes = tuple(Box(float(one["epsilon"]), float(one["mu"])) for one in values["boxes"])
         made = cls(float(values["epsilon"]), float(values["delta"]), boxes)
-        if not made.is_sound():
+        # The curve is for a mu above 0, and a box holds what is below its square.
+        ranged = all(0.0 <= box.epsilon <= made.epsilon and 0.0 < box.mu < math.inf for box in boxes)
+        if not ranged or not made.is_sound():
             raise InvalidArgument("the boxes of a filter promise more than its delta.", argument=None)
         return made
 

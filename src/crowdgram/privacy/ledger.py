@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,13 +22,13 @@ from crowdgram.errors import BudgetExceeded, InvalidArgument, LedgerFailure, Pri
 from crowdgram.privacy.events import Event
 from crowdgram.privacy.filters import Plan, filled_epsilon, total
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
-from crowdgram.privacy.ledger_file import body_of, damaged, digest_of, make_file, reading, writing
-from crowdgram.privacy.ledger_rows import Entry, Limit, last_digest, read_document, read_entries, read_terms
+from crowdgram.privacy.ledger_arguments import check_local, check_text, overall_limit
+from crowdgram.privacy.ledger_checks import check_head, check_spending
+from crowdgram.privacy.ledger_file import body_of, damaged, digest_of, make_file, reading, refused, writing
+from crowdgram.privacy.ledger_rows import Entry, LedgerHead, Limit, read_document, read_entries, read_terms
 from crowdgram.privacy.periods import Every, Period, parse_every
 
-__all__ = ["Entry", "Ledger"]
-
-LONGEST_LABEL = 500
+__all__ = ["Entry", "Ledger", "LedgerHead"]
 
 
 class Ledger:
@@ -41,6 +41,7 @@ class Ledger:
     together differentially private as `budget` says (docs/proofs/ledger.md). With periods, what is protected is a
     user's rows of one period, if releases read rows of their own period only; a whole user is protected by `overall`,
     if there is one. It holds for one file that nobody turns back: a restored copy has forgotten what was spent since.
+    `check` notices that by a head that somebody kept; every release has the one of its charge.
     """
 
     def __init__(
@@ -51,9 +52,9 @@ class Ledger:
         period: str | None = None,
         period_column: str | None = None,
     ) -> None:
-        _check_text("label", label, "a text", "weekly report")
+        check_text("label", label, "a text", "weekly report")
         if period_column is not None:
-            _check_text("period_column", period_column, "the name of a column", "day")
+            check_text("period_column", period_column, "the name of a column", "day")
         self.label = label
         self.path = Path(path).absolute()
         with reading(self.path) as connection:
@@ -74,6 +75,7 @@ class Ledger:
             )
         self.period = None if period is None or self.every is None else Period.parse(self.every, period)
         self.period_column = period_column
+        self._seen: LedgerHead | None = None
 
     @classmethod
     def create(
@@ -86,21 +88,26 @@ class Ledger:
         every: Every | None = None,
         epsilon_overall: float | None = None,
         delta_overall: float | None = None,
+        network: bool = False,
     ) -> Ledger:
         """Set up a budget in a new file, readable by its owner only. A file that is there already is left alone.
 
         every: "day", "week", "month", "quarter" or "year": each such period has the budget anew. epsilon_overall,
         delta_overall: a limit for all periods together, which protects a user who is in all of them; delta_overall is
-        delta if it is not given.
+        delta if it is not given. network: whether you answer for the locks of a network file system; without it, a
+        ledger there is neither made nor charged. It is checked on Linux only.
         """
         limit = Limit.of(Guarantee(epsilon, delta, Adjacency.parse(adjacency)))
         terms = {"id": uuid.uuid4().hex, "created": _now(), **limit.to_dict()}
         if every is not None:
             terms["every"] = parse_every(every)
-        overall = _overall(limit.guarantee, epsilon_overall, delta_overall, every)
+        overall = overall_limit(limit.guarantee, epsilon_overall, delta_overall, every)
         if overall is not None:
             terms["overall"] = overall.to_dict()
+        if network:
+            terms["network"] = True
         target = Path(path).absolute()
+        check_local(target, allowed=network)
         make_file(target, terms)
         return cls(target)
 
@@ -128,8 +135,13 @@ class Ledger:
 
     def history(self) -> list[Entry]:
         """Every charge, oldest first, of all periods."""
+        seen = self._seen
         with reading(self.path) as connection:
-            return read_entries(connection, self.path, self._terms)
+            return self._entries(connection, seen)
+
+    def head(self) -> LedgerHead:
+        """Where the ledger stands. Keep it elsewhere: `check` tells by it whether the ledger was turned back since."""
+        return self._head(self.history())
 
     def periods(self) -> list[str]:
         """The periods that have a charge, in the order of the calendar; none for a ledger without periods."""
@@ -203,18 +215,32 @@ class Ledger:
                 argument="adjacency",
             )
 
-    def check(self) -> None:
-        """Read the whole file, documents included; LedgerFailure if anything is wrong."""
-        with reading(self.path) as connection:
-            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
-                raise damaged(self.path)
-            entries = read_entries(connection, self.path, self._terms)
-            for number in [entry.number for entry in entries if entry.finished]:
-                read_document(connection, number, self.path)
+    def check(self, heads: Iterable[LedgerHead | str] = ()) -> LedgerHead:
+        """Read the whole file, documents included, and recompute that no charge overspent; LedgerFailure if anything
+        is wrong. Returns where it stands now.
 
-    def charge(self, plan: Plan, guarantee: Guarantee, *, mechanism: str, weight: str, room: int = 0) -> int:
-        """Charge a release that is about to start, durably; its number. BudgetExceeded if it does not fit.
+        heads: where it stood at earlier times, as `head` or a release (`release.ledger_head`) says, or the text of one,
+        "3:DIGEST". A ledger that lacks one was turned back, was changed, or is another one.
+        """
+        seen = self._seen
+        with reading(self.path) as connection:
+            if read_terms(connection, self.path).identity != self._terms.identity:
+                raise _exchanged(self.path)
+            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            entries = self._entries(connection, seen)
+            stored = [number for (number,) in connection.execute("SELECT number FROM documents ORDER BY number")]
+            if found != "ok" or stored != [entry.number for entry in entries if entry.finished]:
+                raise damaged(self.path)
+        for _ in self._documents(entries):
+            pass
+        check_spending(entries, self._terms, self.path)
+        for head in heads:
+            check_head(entries, self._terms, self.path, head)
+        return self._head(entries)
+
+    def charge(self, plan: Plan, guarantee: Guarantee, *, mechanism: str, weight: str, room: int = 0) -> LedgerHead:
+        """Charge a release that is about to start, durably; where the ledger stands then. BudgetExceeded if it does
+        not fit.
 
         Guarantee: when this returns, the charge survives a crash of the process or the machine. Nobody else can have
         been charged the same budget: the check and the charge are one transaction, under the lock for writing. When
@@ -224,9 +250,11 @@ class Ledger:
         self.check_adjacency(guarantee)
         if any((way.epsilon, way.delta) != (guarantee.epsilon, guarantee.delta) for way in plan.ways):
             raise InvalidArgument("plan: needs to be for the guarantee of the release.", argument="plan")
+        check_local(self.path, allowed=self._terms.network)
         self._check_room(room)
+        seen = self._seen
         with self._writing() as connection:
-            entries = read_entries(connection, self.path, self._terms)
+            entries = self._entries(connection, seen)
             self._check_column(entries)
             self._check_left(entries, plan, guarantee)
             values = {
@@ -239,30 +267,40 @@ class Ledger:
                 "ways": [way.to_dict() for way in plan.ways],
                 "looks": sorted(plan.looks),
                 "known": plan.known,
+                "salt": uuid.uuid4().hex,  # releases show the digest, which is not to tell the time or the label
             }
             if self.period is not None:
                 values["period"], values["period_column"] = self.period.name, self.period_column
                 values["overall_composition"] = self._overall_composition(entries, plan)
-            body, number = body_of(values), len(entries) + 1
-            before = last_digest(connection)
-            connection.execute("INSERT INTO charges VALUES (?, ?, ?)", (number, body, digest_of(before, body)))
-        return number
+            body, head = body_of(values), self._head(entries)
+            number, digest = head.number + 1, digest_of("charge", head.digest, body)
+            connection.execute("INSERT INTO charges VALUES (?, ?, ?)", (number, body, digest))
+            connection.execute("UPDATE head SET number = ?, digest = ?", (number, digest))
+        self._seen = LedgerHead(head.ledger, number, digest)
+        return self._seen
 
-    def settle(self, number: int, events: Sequence[Event], document: str) -> None:
+    def settle(self, charged: LedgerHead | int, events: Sequence[Event], document: str) -> None:
         """Store what a finished release shows, with what it cost, durably, before anyone sees it.
 
-        Guarantee: raises, and the release must not be shown, unless what was drawn lies within what was charged.
+        charged: what `charge` returned, or the number of the charge.
+
+        Guarantee: raises, and the release must not be shown, unless what was drawn lies within what was charged, and
+        the ledger still has that charge.
         """
+        seen = self._seen
         with self._writing() as connection:
-            entries = read_entries(connection, self.path, self._terms)
+            entries = self._entries(connection, seen)
+            if isinstance(charged, LedgerHead):
+                check_head(entries, self._terms, self.path, charged)
+            number = charged.number if isinstance(charged, LedgerHead) else charged
             if not 1 <= number <= len(entries) or entries[number - 1].finished:
                 raise PrivacyViolation(f"charge {number} cannot be settled: it is unknown, or was settled before.")
             entry = entries[number - 1]
             cost = entry.plan.settled(events, entry.guarantee)
             content = zlib.compress(document.encode())
             body = body_of({"cost": cost.to_dict(), "document": hashlib.sha256(content).hexdigest()})
-            charged = connection.execute("SELECT digest FROM charges WHERE number = ?", (number,)).fetchone()[0]
-            connection.execute("INSERT INTO settlements VALUES (?, ?, ?)", (number, body, digest_of(charged, body)))
+            digest = digest_of("settlement", entry.digest, body)
+            connection.execute("INSERT INTO settlements VALUES (?, ?, ?)", (number, body, digest))
             connection.execute("INSERT INTO documents VALUES (?, ?)", (number, content))
 
     def document(self, number: int | None = None) -> str:
@@ -270,8 +308,9 @@ class Ledger:
 
         The last is that of the period, if the ledger was opened for one.
         """
+        seen = self._seen
         with reading(self.path) as connection:
-            entries = read_entries(connection, self.path, self._terms)
+            entries = self._entries(connection, seen)
             finished = [entry.number for entry in entries if entry.finished]
             if number is None:
                 own = entries if self.period is None else self._own(entries)
@@ -292,6 +331,33 @@ class Ledger:
                     f"number={number!r}: this release {why}. Look at the ledger's history.", argument="number"
                 )
             return read_document(connection, number, self.path)
+
+    def documents(self) -> Iterator[tuple[Entry, str]]:
+        """All finished releases with their charges, oldest first, as they were stored."""
+        return self._documents(self.history())
+
+    def _documents(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, str]]:
+        """One after the other, each in a transaction of its own: a long one would keep releases from being stored."""
+        for entry in entries:
+            if entry.finished:
+                with reading(self.path) as connection:
+                    text = read_document(connection, entry.number, self.path)
+                yield entry, text
+
+    def _entries(self, connection: sqlite3.Connection, seen: LedgerHead | None) -> list[Entry]:
+        """All charges; refused if this object has seen the ledger further on.
+
+        seen: what `_seen` was before the transaction began. Later, another thread may have charged.
+        """
+        entries = read_entries(connection, self.path, self._terms)
+        if seen is not None:
+            check_head(entries, self._terms, self.path, seen)
+        self._seen = self._head(entries)
+        return entries
+
+    def _head(self, entries: Sequence[Entry]) -> LedgerHead:
+        identity = self._terms.identity
+        return LedgerHead(identity, len(entries), entries[-1].digest if entries else identity)
 
     def _own(self, entries: Sequence[Entry]) -> list[Entry]:
         """The charges that share the budget: all, or those of the period."""
@@ -360,45 +426,12 @@ class Ledger:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with writing(self.path) as connection:
             if read_terms(connection, self.path).identity != self._terms.identity:
-                raise LedgerFailure(
-                    f"ledger={str(self.path)!r}: is another one than was opened. Open it again.", path=self.path
-                )
+                raise _exchanged(self.path)
             yield connection
 
 
-def _check_text(argument: str, given: object, what: str, example: str) -> None:
-    """Refuse what cannot be kept as text, before the file is opened."""
-    empty = argument != "label" and given == ""
-    if not isinstance(given, str) or empty or len(given) > LONGEST_LABEL or "\x00" in given:
-        raise InvalidArgument(
-            f"{argument}={given!r:.80}: needs to be {what} of at most {LONGEST_LABEL} characters, such as {example!r}.",
-            argument=argument,
-        )
-    try:
-        given.encode()
-    except UnicodeEncodeError:
-        raise InvalidArgument(
-            f"{argument}={given!r:.80}: needs to be text that can be stored. Remove lone surrogates.",
-            argument=argument,
-        ) from None
-
-
-def _overall(budget: Guarantee, epsilon: float | None, delta: float | None, every: object) -> Limit | None:
-    """The limit of all periods together, if it is given."""
-    if epsilon is None and delta is None:
-        return None
-    if every is None or epsilon is None:
-        name, value = ("epsilon_overall", epsilon) if every is None else ("delta_overall", delta)
-        needed = "every, as it is for all periods together" if every is None else "epsilon_overall"
-        raise InvalidArgument(f"{name}={value!r}: needs {needed}. Give both or neither.", argument=name)
-    found = Guarantee(epsilon, budget.delta if delta is None else delta, budget.adjacency)
-    if found.epsilon < budget.epsilon or found.delta < budget.delta:
-        name = "epsilon_overall" if found.epsilon < budget.epsilon else "delta_overall"
-        raise InvalidArgument(
-            f"{name}={epsilon if name == 'epsilon_overall' else delta!r}: needs to be at least that of one period.",
-            argument=name,
-        )
-    return Limit.of(found)
+def _exchanged(path: Path) -> LedgerFailure:
+    return refused(path, "is another one than was opened. Open it again.")
 
 
 def _named(guarantee: Guarantee) -> str:

@@ -1,13 +1,15 @@
 """The file under a ledger: an SQLite database with a rollback journal, to which rows are only added.
 
 Durable means `synchronous=EXTRA`: the journal, the database and the folder are synced, in SQLite's order, before a
-transaction counts as committed. SQLite's errors become `LedgerFailure`. Each row has a digest over itself and the row
-before it, since SQLite does not notice a flipped bit in a number.
+transaction counts as committed. SQLite's errors become `LedgerFailure`. Charges are a chain: each has a digest over
+itself and the digest of the charge before it, and the last one, the *head*, is kept beside their number. So a flipped
+bit, a charge that is missing at the end and one in another place are noticed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -15,26 +17,14 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from crowdgram.errors import LedgerFailure
 
-__all__ = [
-    "PLAIN_VERSION",
-    "body_of",
-    "damaged",
-    "digest_of",
-    "make_file",
-    "parsed",
-    "reading",
-    "version_of",
-    "writing",
-]
+__all__ = ["VERSION", "body_of", "damaged", "digest_of", "make_file", "parsed", "reading", "refused", "writing"]
 
-PLAIN_VERSION, PERIODS_VERSION = 1, 2
-"""Schema versions. A ledger without periods keeps the first, which an older Crowdgram reads too; one with periods would
-be misread there.
-"""
+VERSION = 3
+"""Of the schema. Versions 1 and 2, with and without periods, were never published: they had no head."""
 APPLICATION = 0x43474C47  # "CGLG", at a fixed place of the file
 LOCK_SECONDS = 30.0  # seconds that a process waits for another one's transaction
 
@@ -43,32 +33,44 @@ CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL, 
 CREATE TABLE charges (number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL);
 CREATE TABLE settlements (number INTEGER PRIMARY KEY REFERENCES charges, body TEXT NOT NULL, digest TEXT NOT NULL);
 CREATE TABLE documents (number INTEGER PRIMARY KEY REFERENCES settlements, content BLOB NOT NULL);
+CREATE TABLE head (id INTEGER PRIMARY KEY CHECK (id = 1), number INTEGER NOT NULL, digest TEXT NOT NULL);
 """
 _KEPT = "".join(
     f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'rows are kept'); END;"
-    for table in ("budget", "charges", "settlements", "documents")
-    for verb in ("UPDATE", "DELETE")
+    for table, verb in (
+        *(
+            (table, verb)
+            for table in ("budget", "charges", "settlements", "documents")
+            for verb in ("UPDATE", "DELETE")
+        ),
+        ("head", "DELETE"),
+    )
 )
+_COUNTED = """
+CREATE TRIGGER head_UPDATE BEFORE UPDATE ON head WHEN NEW.id <> 1 OR NEW.number <> OLD.number + 1
+BEGIN SELECT RAISE(ABORT, 'the counter only grows'); END;
+"""
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
 
 
 def make_file(path: Path, terms: dict[str, Any]) -> None:
     """A new ledger file with its budget, readable by its owner only; whole or not at all."""
-    version = PERIODS_VERSION if "every" in terms else PLAIN_VERSION
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
     except FileExistsError:
-        raise _refused(path, "is there already. Give another name.") from None
+        raise refused(path, "is there already. Give another name.") from None
     except OSError as error:
-        raise _refused(path, f"cannot be made: {error.strerror}.") from None
+        raise refused(path, f"cannot be made: {error.strerror}.") from None
     try:
         with _connect(path, "rw") as connection:
             connection.execute("BEGIN IMMEDIATE")
-            for statement in _statements(_TABLES + _KEPT):
-                connection.execute(statement)
+            _make_tables(connection)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {version}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
             body = body_of(terms)
-            connection.execute("INSERT INTO budget VALUES (1, ?, ?)", (body, digest_of("budget", body)))
+            digest = digest_of("budget", "", body)
+            connection.execute("INSERT INTO budget VALUES (1, ?, ?)", (body, digest))
+            connection.execute("INSERT INTO head VALUES (1, 0, ?)", (digest,))
             connection.execute("COMMIT")
         _sync_folder(path.parent)
     except BaseException:
@@ -128,25 +130,26 @@ def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 def _failure(path: Path, error: sqlite3.Error) -> LedgerFailure:
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return _refused(path, f"another process has used it for {LOCK_SECONDS:g} seconds. Try again.")
+        return refused(path, f"another process has used it for {LOCK_SECONDS:g} seconds. Try again.")
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
-        return _refused(path, "it or its folder cannot be written to. Nothing was charged or stored.")
+        return refused(path, "it or its folder cannot be written to. Nothing was charged or stored.")
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-        return _refused(path, "the disk is full or failed. Nothing was charged or stored by this step.")
+        return refused(path, "the disk is full or failed. Nothing was charged or stored by this step.")
     if name.startswith("SQLITE_CANTOPEN"):
-        return _refused(path, "it or its folder cannot be opened. Check both.")
+        return refused(path, "it or its folder cannot be opened. Check both.")
     if name.startswith("SQLITE_NOTADB"):
-        return _refused(path, "needs to be a ledger. Make one with 'crowdgram ledger create'.")
+        return refused(path, "needs to be a ledger. Make one with 'crowdgram ledger create'.")
     return damaged(path)
 
 
-def _refused(path: Path, said: str) -> LedgerFailure:
+def refused(path: Path, said: str) -> LedgerFailure:
+    """The error for a ledger that is not used, with what is to be done about it."""
     return LedgerFailure(f"ledger={str(path)!r}: {said}", path=path)
 
 
 def damaged(path: Path) -> LedgerFailure:
     """The error for a ledger whose rows cannot be trusted."""
-    return _refused(
+    return refused(
         path,
         "is damaged, so what was spent is not known. Do not release from this data set against it; "
         "restore a copy only if nothing was charged since.",
@@ -158,59 +161,80 @@ def _check_file(path: Path) -> None:
     try:
         found = path.lstat()
     except OSError as error:
-        raise _refused(
+        raise refused(
             path, f"cannot be opened: {error.strerror}. Make a ledger with 'crowdgram ledger create'."
         ) from None
     if not stat.S_ISREG(found.st_mode):
-        raise _refused(path, "needs to be a file, not a link, a folder or a device. Give the ledger file itself.")
+        raise refused(path, "needs to be a file, not a link, a folder or a device. Give the ledger file itself.")
     if found.st_nlink > 1:
-        raise _refused(path, "has several names (hard links), and needs one. Remove the others.")
+        raise refused(path, "has several names (hard links), and needs one. Remove the others.")
     if found.st_size == 0:
-        raise _refused(path, "is empty: it is no ledger, or was never completed. Remove it and make one.")
+        raise refused(path, "is empty: it is no ledger, or was never completed. Remove it and make one.")
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION:
-        raise _refused(path, "needs to be a ledger. Make one with 'crowdgram ledger create'.")
-    version = version_of(connection)
-    if version not in (PLAIN_VERSION, PERIODS_VERSION):
-        raise _refused(
-            path,
-            f"has schema version {version}; this Crowdgram reads versions {PLAIN_VERSION} and {PERIODS_VERSION}. "
-            "Install a newer Crowdgram.",
+        raise refused(path, "needs to be a ledger. Make one with 'crowdgram ledger create'.")
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version != VERSION:
+        step = (
+            "Install a newer Crowdgram."
+            if version > VERSION
+            else "It was made before Crowdgram 0.1.0. Make a new one with what is left of its budget."
         )
+        raise refused(path, f"has schema version {version}; this Crowdgram reads version {VERSION}. {step}")
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
-        raise _refused(
+        raise refused(
             path,
             "another program changed its journal, so that it cannot be trusted. Let Crowdgram alone write to a ledger.",
         )
+    if _schema_of(connection) != _expected_schema():
+        raise refused(
+            path,
+            "has tables or triggers that no ledger has, and they could drop what is charged. Do not release against "
+            "it. Let Crowdgram alone write to a ledger.",
+        )
 
 
-def version_of(connection: sqlite3.Connection) -> int:
-    """The schema version of the file."""
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def digest_of(before: str, body: str) -> str:
-    """The digest of a row that follows the row with digest `before`."""
-    return hashlib.sha256(f"{before}\n{body}".encode()).hexdigest()
+def digest_of(kind: Literal["budget", "charge", "settlement"], before: str, body: str) -> str:
+    """The digest of a row that follows the row with digest `before`. None of its parts has a line break."""
+    return hashlib.sha256(f"crowdgram ledger {VERSION}\n{kind}\n{before}\n{body}".encode()).hexdigest()
 
 
 def body_of(values: dict[str, Any]) -> str:
-    """A row's values as it keeps them."""
+    """A row's values as it keeps them: JSON on one line, with sorted keys."""
     return json.dumps(values, sort_keys=True, allow_nan=False)
 
 
-def parsed(body: str, path: Path) -> dict[str, Any]:
-    """The values that `body_of` wrote."""
+def parsed(body: object, path: Path) -> dict[str, Any]:
+    """The values that `body_of` wrote; refused if it would have written them otherwise, such as a key twice."""
     try:
-        values = json.loads(body)
-    except ValueError:
-        raise damaged(path) from None
-    if not isinstance(values, dict):
+        values = json.loads(body) if isinstance(body, str) else None
+        right = isinstance(values, dict) and body_of(values) == body
+    except (ValueError, RecursionError):
+        right = False
+    if not right:
         raise damaged(path)
+    assert isinstance(values, dict)
     return values
+
+
+@functools.cache
+def _expected_schema() -> list[tuple[str, ...]]:
+    """The tables and triggers of a ledger, as SQLite tells them."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        _make_tables(connection)
+        return _schema_of(connection)
+
+
+def _schema_of(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    return [tuple(" ".join(str(one).split()) for one in row) for row in connection.execute(_SCHEMA)]
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in _statements(_TABLES + _KEPT + _COUNTED):
+        connection.execute(statement)
 
 
 def _statements(script: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the rows of a ledger say: its terms, and its charges with what became of them. Every digest is checked."""
+"""What the rows of a ledger say: its terms, its charges with what became of them, its head. Every digest is checked."""
 
 from __future__ import annotations
 
@@ -9,19 +9,56 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crowdgram.errors import CrowdgramError
+from crowdgram.errors import CrowdgramError, InvalidArgument
 from crowdgram.privacy.filters import Cost, Filter, Plan
 from crowdgram.privacy.guarantee import Guarantee
-from crowdgram.privacy.ledger_file import (
-    PLAIN_VERSION,
-    damaged,
-    digest_of,
-    parsed,
-    version_of,
-)
+from crowdgram.privacy.ledger_file import damaged, digest_of, parsed
 from crowdgram.privacy.periods import Every, Period, parse_every
 
-__all__ = ["Entry", "Limit", "Terms", "last_digest", "read_document", "read_entries", "read_terms"]
+__all__ = ["Entry", "LedgerHead", "Limit", "Terms", "is_digest", "read_document", "read_entries", "read_terms"]
+
+_HEX = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerHead:
+    """Where a ledger stood after a charge: what somebody has to keep to notice later that it was turned back.
+
+    ledger: the identity of the ledger. number: how many charges it had; it only grows. digest: of the last of them,
+    which covers all before it, or the identity if there was none. It tells nothing about what was charged: each charge
+    has 122 random bits in it.
+    """
+
+    ledger: str
+    number: int
+    digest: str
+
+    def __post_init__(self) -> None:
+        if not is_digest(self.ledger) or not is_digest(self.digest):
+            raise InvalidArgument(
+                "its ledger head needs digests of 64 hexadecimal digits, in lower case", argument=None
+            )
+        if isinstance(self.number, bool) or not isinstance(self.number, int) or not 0 <= self.number < 2**63:
+            raise InvalidArgument("its ledger head needs a number of at least 0", argument=None)
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.digest}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The head in plain values, for JSON."""
+        return {"id": self.ledger, "number": self.number, "head": self.digest}
+
+    @classmethod
+    def from_dict(cls, values: Any) -> LedgerHead:
+        """The head that `to_dict` wrote."""
+        if not isinstance(values, dict) or set(values) != {"id", "number", "head"}:
+            raise InvalidArgument("its ledger head needs an id, a number and a head, and nothing else", argument=None)
+        return cls(values["id"], values["number"], values["head"])
+
+
+def is_digest(text: object) -> bool:
+    """Whether it is a digest as ledgers write it."""
+    return isinstance(text, str) and len(text) == 64 and set(text) <= _HEX
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +84,7 @@ class Entry:
     period: str | None = None
     period_column: str | None = None
     overall_composition: str | None = None
+    digest: str = ""
 
     @property
     def finished(self) -> bool:
@@ -88,49 +126,54 @@ class Terms:
     """What a ledger was made for. identity: the digest that tells it from any other.
 
     limit: of all releases or, if `every` is not None, of those of one period. overall: of all periods together.
+    network: whether its maker answers for the locks of a network file system.
     """
 
     limit: Limit
     identity: str
     every: Every | None = None
     overall: Limit | None = None
+    network: bool = False
 
 
 def read_terms(connection: sqlite3.Connection, path: Path) -> Terms:
     """The terms of a ledger; LedgerFailure if they cannot be trusted."""
     rows = connection.execute("SELECT body, digest FROM budget").fetchall()
-    if len(rows) != 1 or rows[0][1] != digest_of("budget", rows[0][0]):
+    if len(rows) != 1 or rows[0][1] != digest_of("budget", "", rows[0][0]):
         raise damaged(path)
     terms = parsed(rows[0][0], path)
-    # The version is at a fixed place of the file, which no digest covers.
-    if ("every" in terms) == (version_of(connection) == PLAIN_VERSION) or ("overall" in terms and "every" not in terms):
+    if set(terms) - {"every", "overall", "network"} != {"id", "created", "guarantee", "filter"}:
+        raise damaged(path)
+    if ("overall" in terms and "every" not in terms) or terms.get("network", True) is not True:
         raise damaged(path)
     try:
         every = parse_every(terms["every"]) if "every" in terms else None
         overall = Limit.from_dict(terms["overall"]) if "overall" in terms else None
         limit = Limit.from_dict(terms)
-    except (CrowdgramError, KeyError, TypeError, ValueError):
+    except (CrowdgramError, KeyError, TypeError, ValueError, OverflowError):
         raise damaged(path) from None
-    return Terms(limit, str(rows[0][1]), every, overall)
+    return Terms(limit, str(rows[0][1]), every, overall, "network" in terms)
 
 
 def read_entries(connection: sqlite3.Connection, path: Path, terms: Terms) -> list[Entry]:
-    """All charges, oldest first."""
+    """All charges, oldest first, up to the head; LedgerFailure if one of them is missing, changed or elsewhere."""
     settlements = {
         number: (body, digest)
         for number, body, digest in connection.execute("SELECT number, body, digest FROM settlements")
     }
-    before = connection.execute("SELECT digest FROM budget").fetchone()[0]
+    before = terms.identity
     entries: list[Entry] = []
     for number, body, digest in connection.execute("SELECT number, body, digest FROM charges ORDER BY number"):
-        if number != len(entries) + 1 or digest != digest_of(before, body):
+        if number != len(entries) + 1 or digest != digest_of("charge", before, body):
             raise damaged(path)
         settled = settlements.pop(number, None)
-        if settled is not None and settled[1] != digest_of(digest, settled[0]):
+        if settled is not None and settled[1] != digest_of("settlement", digest, settled[0]):
             raise damaged(path)
         before = digest
         settlement = None if settled is None else parsed(settled[0], path)
-        entries.append(_entry(number, parsed(body, path), settlement, path, terms))
+        entries.append(_entry(number, parsed(body, path), settlement, path, terms, digest))
+    if connection.execute("SELECT id, number, digest FROM head").fetchall() != [(1, len(entries), before)]:
+        raise damaged(path)
     compositions: dict[str | None, str] = {}
     for entry in entries:
         if compositions.setdefault(entry.period, entry.composition) != entry.composition:
@@ -140,34 +183,44 @@ def read_entries(connection: sqlite3.Connection, path: Path, terms: Terms) -> li
     return entries
 
 
-def _entry(number: int, charge: dict[str, Any], settlement: dict[str, Any] | None, path: Path, terms: Terms) -> Entry:
+def _entry(
+    number: int, charge: dict[str, Any], settlement: dict[str, Any] | None, path: Path, terms: Terms, digest: str
+) -> Entry:
     try:
-        plan = Plan(
-            tuple(Cost.from_dict(way) for way in charge["ways"]), frozenset(charge["looks"]), bool(charge["known"])
-        )
+        looks, known_events = charge["looks"], charge["known"]
+        plan = Plan(tuple(Cost.from_dict(way) for way in charge["ways"]), frozenset(looks), known_events)
         period = column = overall = None
         if terms.every is not None:
             period, column = Period.parse(terms.every, charge["period"]).name, charge["period_column"]
             overall = charge["overall_composition"]
         known = ("tight", "plain")
         right = charge["composition"] in known and overall in (known if terms.overall is not None else (None,))
-        if not right or not (column is None or isinstance(column, str)):
+        at, label, mechanism, weight = words = [charge[name] for name in ("at", "label", "mechanism", "weight")]
+        promised = Guarantee.from_dict(charge["guarantee"])
+        settled = None if settlement is None else Cost.from_dict(settlement["cost"])
+        right = right and (column is None or isinstance(column, str)) and all(isinstance(word, str) for word in words)
+        right = right and isinstance(looks, list) and isinstance(known_events, bool)
+        right = right and promised.adjacency is terms.limit.guarantee.adjacency
+        right = right and promised.unit == terms.limit.guarantee.unit
+        right = right and all((way.epsilon, way.delta) == (promised.epsilon, promised.delta) for way in plan.ways)
+        if not right or (settled is not None and not any(settled.within(way) for way in plan.ways)):
             raise damaged(path)
         return Entry(
             number,
-            charge["at"],
-            charge["label"],
-            charge["mechanism"],
-            charge["weight"],
-            Guarantee.from_dict(charge["guarantee"]),
+            at,
+            label,
+            mechanism,
+            weight,
+            promised,
             charge["composition"],
             plan,
-            None if settlement is None else Cost.from_dict(settlement["cost"]),
+            settled,
             period,
             column,
             overall,
+            digest,
         )
-    except (CrowdgramError, KeyError, TypeError, ValueError):
+    except (CrowdgramError, KeyError, TypeError, ValueError, OverflowError):
         raise damaged(path) from None
 
 
@@ -176,14 +229,12 @@ def read_document(connection: sqlite3.Connection, number: int, path: Path) -> st
     row = connection.execute(
         "SELECT body, content FROM settlements LEFT JOIN documents USING (number) WHERE number = ?", (number,)
     ).fetchone()
-    expected = parsed(row[0], path).get("document")
-    if row[1] is None or hashlib.sha256(row[1]).hexdigest() != expected:
+    if row is None:
         raise damaged(path)
-    return zlib.decompress(row[1]).decode()
-
-
-def last_digest(connection: sqlite3.Connection) -> str:
-    """The digest that the next charge follows."""
-    last = connection.execute("SELECT digest FROM charges ORDER BY number DESC LIMIT 1").fetchone()
-    found = last or connection.execute("SELECT digest FROM budget").fetchone()
-    return str(found[0])
+    expected = parsed(row[0], path).get("document")
+    if not isinstance(row[1], bytes) or hashlib.sha256(row[1]).hexdigest() != expected:
+        raise damaged(path)
+    try:
+        return zlib.decompress(row[1]).decode()
+    except (zlib.error, UnicodeDecodeError):
+        raise damaged(path) from None

@@ -5,5 +5,6 @@ from __future__ import annotations
 from .budgets import largest_epsilon, recover
 from .pipeline import release
 from .reach import reach
+from .verifying import verify_ledger
 
-__all__ = ["largest_epsilon", "reach", "recover", "release"]
+__all__ = ["largest_epsilon", "reach", "recover", "release", "verify_ledger"]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
 from ..export.documents import parse, to_text
 from ..mechanisms import Costed, Request
-from ..privacy import Guarantee, Ledger
+from ..privacy import Guarantee, Ledger, LedgerHead
 from ..results.grouped import GroupedRelease
 from ..results.reach import Reach
 from ..results.release import Release
@@ -72,8 +72,8 @@ def charge_ledger(
     request: Request,
     items: int | None,
     share: float | None = None,
-) -> int:
-    """Charge a release before it reads a row; its number. A refusal says what is left and what would fit.
+) -> LedgerHead:
+    """Charge a release before it reads a row; where the ledger stands then. A refusal says what would fit.
 
     items: how many there are; None if they are found, for `share` of the budget.
     """
@@ -122,15 +122,16 @@ def _refused(
     return BudgetExceeded(f"{refusal} {said}", epsilon=guarantee.epsilon, delta=guarantee.delta, remaining=remaining)
 
 
-def store_release(ledger: Ledger, number: int, release: Release | GroupedRelease | Reach) -> None:
+def store_release(ledger: Ledger, charged: LedgerHead, release: Release | GroupedRelease | Reach) -> None:
     """Store a finished release in its ledger, before anyone sees it."""
     try:
-        ledger.settle(number, release.events, to_text(release))
+        ledger.settle(charged, release.events, to_text(release))
         return
     except LedgerFailure as error:
         reason = str(error)
     raise LedgerFailure(
-        f"{reason} Release {number} stays charged; as it could not be stored, it is not shown.", path=ledger.path
+        f"{reason} Release {charged.number} stays charged; as it could not be stored, it is not shown.",
+        path=ledger.path,
     )
 
 

@@ -58,6 +58,13 @@ def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P,
                 made = call(*args, **kwargs)
             except (CrowdgramError, ImportError, PrivacyWarning) as error:
                 left = error
+            except MemoryError as error:
+                if any(error is one for one in callers):
+                    raise
+                left = EngineFailure(
+                    "there is too little memory for this release. Nothing was released. Give it more, or ask for fewer "
+                    "items."
+                )
             except Exception as error:
                 if any(error is one for one in callers):
                     raise

@@ -34,7 +34,7 @@ from ..mechanisms import (
     rehearse,
 )
 from ..present.wording import warn_of_too_little
-from ..privacy import EXACT, Adjacency, Guarantee, Ledger, Opening, Ready, Sampler, Spending, check_sampler
+from ..privacy import EXACT, Adjacency, Guarantee, Ledger, LedgerHead, Opening, Ready, Sampler, Spending, check_sampler
 from ..results.covariance import number_of_users
 from ..results.grouped import GroupedRelease
 from ..results.marginals import widen_intervals
@@ -202,11 +202,11 @@ def run(
         versions = _versions(engine.name, engine.package)
         spending = Spending(guarantee, sampler=sampler)
         opening = spending.open()
-        number = 0
+        charged: LedgerHead | None = None
         if budget is not None:
             report(Stage.CHARGING)
             size = None if items is None else len(items)
-            number = charge_ledger(budget, guarantee, mechanism, request, size, query.discovery_share)
+            charged = charge_ledger(budget, guarantee, mechanism, request, size, query.discovery_share)
         report(Stage.COUNTING)
         estimate: Estimate | ReachEstimate
         if search is None:
@@ -232,16 +232,16 @@ def run(
         known = {} if prior is None else {"prior": "given"}
         parameters = {"items": len(items), **query.bound, **period_parameters(budget), **known, **estimate.parameters}
         parameters["released_on"] = today
-        about = _About(named, rows.names, guarantee, spending, parameters, versions)
+        about = _About(named, rows.names, guarantee, spending, parameters, versions, charged)
         made: Release | GroupedRelease | Reach
         if isinstance(estimate, ReachEstimate):
             made = _reach(estimate, about)
         else:
             joint = _release(estimate, about, mechanism.name, query.weight)
             made = GroupedRelease(joint) if query.grouped else joint
-        if budget is not None:
+        if budget is not None and charged is not None:
             report(Stage.STORING)
-            store_release(budget, number, made)
+            store_release(budget, charged, made)
         return made
 
 
@@ -319,6 +319,7 @@ class _About:
     spending: Spending
     parameters: Mapping[str, int | float | str]
     versions: Mapping[str, str]
+    ledger_head: LedgerHead | None
 
 
 def _release(estimate: Estimate, about: _About, mechanism: str, weight: str) -> Release:
@@ -338,6 +339,7 @@ def _release(estimate: Estimate, about: _About, mechanism: str, weight: str) -> 
         weight=weight,
         parameters=about.parameters,
         versions=about.versions,
+        ledger_head=about.ledger_head,
         measured=estimate.measured,
         other_errors=estimate.other_errors,
         noise_errors=estimate.noise_errors,
@@ -363,6 +365,7 @@ def _reach(estimate: ReachEstimate, about: _About) -> Reach:
         events=about.spending.events,
         parameters=about.parameters,
         versions=about.versions,
+        ledger_head=about.ledger_head,
     )
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..errors import InvalidArgument, UnknownItem
-from ..privacy import Event, Guarantee
+from ..privacy import Event, Guarantee, LedgerHead
 from .marginals import conditional_at
 from .merge import merge_within_groups
 from .release import Release
@@ -66,6 +66,11 @@ class GroupedRelease(Mapping[Value, Release]):
     def guarantee(self) -> Guarantee:
         """The promise for all groups together."""
         return self.joint.guarantee
+
+    @property
+    def ledger_head(self) -> LedgerHead | None:
+        """Where the ledger stood when the release was charged; None without one."""
+        return self.joint.ledger_head
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..mechanisms.estimate import TOO_LITTLE
-from ..privacy import Event, Guarantee
+from ..privacy import Event, Guarantee, LedgerHead
 from .base import Result, check_number
 from .values import Item, Quantity
 
@@ -57,7 +57,8 @@ class Reach(Result):
     the bound on one user's items takes off an item that all users have; intervals allow for it; None if it takes
     nothing off. predicted_l1_error: of all counts together, in users. events: every draw of noise that the table paid
     for. parameters: how it was made; public. versions: of the software that made it. item_columns: the columns that
-    items are values of; with several, items are tuples.
+    items are values of; with several, items are tuples. ledger_head: where the ledger stood when it was charged;
+    None without one.
     """
 
     _figures: ClassVar = FIGURES
@@ -76,6 +77,7 @@ class Reach(Result):
     parameters: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     item_columns: tuple[str, ...] = ("item",)
+    ledger_head: LedgerHead | None = None
 
     def __repr__(self) -> str:
         g = self.guarantee

@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..escaping import printable
 from ..mechanisms.estimate import TOO_LITTLE, Divisor, Total
-from ..privacy import Event, Guarantee
+from ..privacy import Event, Guarantee, LedgerHead
 from .base import Result, check_number
 from .covariance import total_of
 from .marginals import conditional, marginal, missed_share
@@ -62,7 +62,8 @@ class Release(Result):
     divisor: of what they were divided by; other_errors: what else than noise the intervals allow for. Sums of items
     start from these four; without noise_errors, from the standard errors. total: what the shares are of, for counts.
     users: how many users the table has, with at least one row that counts; it is noisy, also if adjacency="replace".
-    None: unknown; of a part of a release it always is.
+    None: unknown; of a part of a release it always is. ledger_head: where the ledger stood when it was charged; None
+    without one.
     """
 
     _figures: ClassVar = ("probability", "count", "standard_error", "lower", "upper", "is_other")
@@ -88,6 +89,7 @@ class Release(Result):
     divisor: Divisor = OWN_SUM
     total: Total | None = None
     users: Quantity | None = None
+    ledger_head: LedgerHead | None = None
 
     def __repr__(self) -> str:
         g = self.guarantee

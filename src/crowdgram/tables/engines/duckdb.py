@@ -63,7 +63,8 @@ class DuckEngine(Engine):
         """
         given = current_resources()
         folder, remove = make_scratch(given.temp_directory)
-        try:
+
+        def start() -> DuckEngine:
             backend = ibis.duckdb.connect(
                 temp_directory=folder,
                 preserve_insertion_order=False,
@@ -71,18 +72,21 @@ class DuckEngine(Engine):
                 autoload_known_extensions=False,
                 **given.settings,
             )
+
+            def dispose() -> None:
+                try:
+                    backend.disconnect()
+                finally:
+                    remove()
+
             backend.raw_sql("SET enable_progress_bar = false")  # it would print to standard output
+            return cls(backend, [dispose])
+
+        try:
+            engine = shield("starting", start)  # it may lack memory
         except BaseException:
             remove()
             raise
-
-        def dispose() -> None:
-            try:
-                backend.disconnect()
-            finally:
-                remove()
-
-        engine = cls(backend, [dispose])
         engine.obeys = given
         return engine
 
