@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -23,23 +23,29 @@ from ..tables import BOOKS, FAR, MOST_ITEMS_PER_USER, UNIT, ItemReach, Norm, Pre
 from .costs import gaussian_way, items_between, pure_way
 from .discovery import Finish
 from .estimate import CONFIDENCE, Parameters, half_width
+from .item_sizes import crowds_of_items
 from .mechanism import PURE_LEAST, Searching, check_whole
-from .pilot_queries import EDGES, HISTOGRAM_UNIT, PilotQuery
+from .pilot_queries import HISTOGRAM_UNIT, PilotQuery, looked_for
 from .request import Request
-from .shrink import NoiseShape, shrink
-from .user_sizes import Bins, Crowds, read
+from .shrink import NoiseShape, Shrunk, shrink
+from .user_sizes import Bins
 
 __all__ = ["ItemUsers", "ReachEstimate"]
 
-FIRST = PilotQuery("users by items, first look", 0.01, HISTOGRAM_UNIT)
-SECOND = PilotQuery("users by items, second look", 0.05, HISTOGRAM_UNIT)
+FIRST = PilotQuery("users by items, first look", 0.01, HISTOGRAM_UNIT, grows=3.0, power=0.5)
+SECOND = PilotQuery("users by items, second look", 0.05, HISTOGRAM_UNIT, grows=1.6, power=0.2)
+"""Larger if items are few: a wrong bound is dearer beside the noise, and Gaussian noise, which pays for what is
+reserved, is seldom the best.
+"""
 
 CORRECTION = 0.5
 """Of what the bound takes off an item in the mean, which is added back: heavy users have other items than the crowd,
 but not wholly other ones. On real tables the whole overshoots and nothing falls short.
 """
-RESIDUAL = 0.7
-"""What is then left of the bias in l1, for the choice and the predicted error."""
+RESIDUAL, LEFT = 0.6, 0.85
+"""What is then left of the bias in l1, for the choice, and for the predicted error. Few users may hold most of the
+bias: they have items of their own, and are seldom seen.
+"""
 LIGHT_BOOKS, LEAST_BOOKS, MOST_BOOKS = 0.5, 0.02, 0.05
 """Of UNIT, for the books in l1: LIGHT_BOOKS / bound, within these limits. They then have about the noise of items."""
 SQUARE_BOOKS = 0.15
@@ -52,8 +58,8 @@ TYPICAL = 2.3, 2.5 * FAR
 """Items of users whom the bound scales down, and of those far above it, over the bound, if no histogram tells more."""
 WHOLE = 1.05
 """No bound is taken if its predicted error is at most this factor above the least: intervals then need no allowance."""
-UNSEEN = 16
-"""The bound if users are too few to be seen, or all items if these are fewer."""
+ROUGH = 0.3
+"""How far a crowd's own figures may be off, relative to them, if they are compared with the books."""
 PARTS = 3
 """Points that a bin's users are spread over."""
 MOST_BOUNDS = 48
@@ -110,9 +116,9 @@ class ItemUsers(Searching):
         return [*([pure_way(trial)] if _may_finish_purely(trial) else []), *gaussian]
 
     def run(self, presence: Presence, budget: Ready, request: Request, /) -> ReachEstimate:
-        looks = budget.looks(self.reserves(budget.guarantee, request, presence.items))
+        looks = budget.looks(self.reserves(budget.guarantee, request, looked_for(presence.items, request)))
         request.report(Stage.BOUNDING)
-        chosen, taken = self._choose(presence, looks)
+        chosen, taken = self._choose(presence, looks, looked_for(presence.items, request))
         request.report(Stage.SUMMING)
         sums = presence.sum(chosen)
         request.report(Stage.NOISE)
@@ -132,25 +138,33 @@ class ItemUsers(Searching):
         )
         return _estimate(noisy, chosen, taken, normal.sigma, "gaussian", presence.items)
 
-    def _choose(self, presence: Presence, looks: Looks) -> tuple[ItemReach, _Taken | None]:
-        """The sums to ask for, and what their bound is expected to take off all items, if users were seen."""
+    def _choose(self, presence: Presence, looks: Looks, looked: int) -> tuple[ItemReach, _Taken | None]:
+        """The sums to ask for, and what their bound is expected to take off all items, if there was a look. looked:
+        for how many items looks were reserved.
+        """
         items = presence.items
         if self.max_items_per_user is not None or items == 1:
             return _least_noise(looks, items, min(self.max_items_per_user or 1, items)), None
-        edges = [*(edge for edge in EDGES if edge < items), items]
+        edges = _edges(items)
         histogram = presence.sum(UsersByItems(edges)).values
-        found = _histogram(histogram, looks, FIRST.purpose, FIRST.part, edges)
+        found = _histogram(histogram, looks, FIRST.purpose, FIRST.most(looked), edges)
         prices = _prices(found, looks, items)
         # Gaussian noise pays for what is reserved, taken or not.
-        if prices is None or prices.chosen.sums.norm == "l2" or prices.worth_knowing > SECOND.part * prices.noise:
-            found += _histogram(histogram, looks, SECOND.purpose, SECOND.part, edges)
+        if prices.chosen.sums.norm == "l2" or prices.worth_knowing > SECOND.most(looked) * prices.noise:
+            found += _histogram(histogram, looks, SECOND.purpose, SECOND.most(looked), edges)
             prices = _prices(found, looks, items)
-        if prices is not None:
-            return prices.chosen.sums, prices.taken
-        # Too few users to be seen. If they are fewer than the noise that a larger bound brings, all is noise.
-        bound = min(items, UNSEEN)
-        few = float(found.users.sum()) * looks.guarantee.epsilon < bound
-        return _least_noise(looks, items, 1 if few else bound), None
+        return prices.chosen.sums, prices.taken
+
+
+def _edges(items: int) -> list[int]:
+    """1, 2, 3, 5, 8, 13, ..., and all items by themselves: a bound need not be known better, and more bins hold fewer
+    users in the same noise.
+    """
+    edges, after = [1], 2
+    while after < items - 1:
+        edges.append(after)
+        after += edges[-2]
+    return sorted({*edges, max(items - 1, 1), items})
 
 
 def _may_finish_purely(looks: Looks) -> bool:
@@ -187,12 +201,30 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class _Taken:
-    """What a bound takes off all items together, in users: the mean over crowds that are possible, and the root mean
-    square, in which users who are too few to be seen weigh more.
+    """What a bound takes off all items together, in users, in each crowd that is possible, and the crowds' weights;
+    and what it takes off an item that all users have: by users near the bound, and far above it.
     """
 
-    mean: float
-    root_mean_square: float
+    weights: Floats
+    taken: Floats
+    near: Floats
+    far: Floats
+
+    def given(self, near: float, far: float, error: float) -> _Taken:
+        """The same crowds, weighed by what noisy books say of them. A crowd's own figures are rough."""
+        rough = [np.hypot(error, ROUGH * each) for each in (self.near, self.far)]
+        away = (near - self.near) / rough[0], (far - self.far) / rough[1]
+        logs = np.log(self.weights) - 0.5 * (away[0] ** 2 + away[1] ** 2) - np.log(rough[0] * rough[1])
+        weights = np.exp(logs - logs.max())
+        return replace(self, weights=weights / weights.sum())
+
+    @property
+    def mean(self) -> float:
+        return float(self.weights @ self.taken)
+
+    def error(self, noise: float, added: float) -> float:
+        """The l1 error of all counts: noise, and what is left of the bias. What is added back is at least taken."""
+        return float(self.weights @ np.hypot(noise, LEFT * np.maximum(self.taken, added)))
 
 
 @dataclass(frozen=True)
@@ -205,6 +237,8 @@ class _Prices:
     weights: Floats
     errors: Floats
     taken_off: Floats
+    users: Floats
+    sizes: Floats
 
     @property
     def place(self) -> int:
@@ -223,8 +257,10 @@ class _Prices:
 
     @property
     def taken(self) -> _Taken:
-        one = self.taken_off[:, self.place]
-        return _Taken(float(self.weights @ one), math.sqrt(float(self.weights @ one**2)))
+        sums = self.chosen.sums
+        lack, far = 1 - _weights(sums, self.sizes), self.sizes > FAR * sums.bound_on_items
+        near = self.users @ np.where(far, 0.0, lack), self.users @ np.where(far, lack, 0.0)
+        return _Taken(self.weights, self.taken_off[:, self.place], *near)
 
     @property
     def worth_knowing(self) -> float:
@@ -265,33 +301,27 @@ def _books(bound: int, items: int, norm: Norm) -> float:
     return 0.0 if bound >= items else min(max(LIGHT_BOOKS / bound, LEAST_BOOKS), MOST_BOOKS)
 
 
-def _prices(seen: Bins, looks: Looks, items: int) -> _Prices | None:
-    """The predicted error of each candidate: sqrt(n^2 + (RESIDUAL b)^2), with n = noise k / (noise + k).
+def _prices(seen: Bins, looks: Looks, items: int) -> _Prices:
+    """The predicted error of each candidate: sqrt(n^2 + (RESIDUAL b)^2), with n = noise h / (noise + h).
 
-    where: k = sum_u w_u d_u is what the bound keeps of all users' items, b = sum_u (1 - w_u) d_u what it takes. Noise
-    counts for k at most, because shrinkage makes an item zero that is lost in it. None if no user is seen.
+    where: b = sum_u (1 - w_u) d_u is what the bound takes of all users' items; h = k + noise / sqrt(items), with k =
+    sum_u w_u d_u what it keeps, and the noise of the sum of all. Noise counts for h at most, because shrinkage makes
+    an item zero that is lost in it.
     """
-    crowds = read(seen)
-    if crowds is None:
-        return None
-    users, sizes = _points(crowds, items)
-    most = float(sizes[users.max(axis=0) > 0].max())
-    geometric = np.rint(np.geomspace(1, max(most, 1.0), MOST_BOUNDS)).astype(int).tolist()
-    bounds = sorted({min(one, items) for one in (*geometric, *range(1, SMALL_BOUNDS + 1), math.ceil(most), items)})
+    crowds = crowds_of_items(seen, items)
+    users, sizes = np.repeat(crowds.users / PARTS, PARTS, axis=1), crowds.points(PARTS)
+    geometric = np.rint(np.geomspace(1, items, MOST_BOUNDS)).astype(int).tolist()
+    bounds = sorted({min(one, items) for one in (*geometric, *range(1, SMALL_BOUNDS + 1), items)})
     candidates = _candidates(looks, items, bounds)
     weights = np.stack([_weights(one.sums, sizes) for one in candidates], axis=1)
-    kept, taken = users @ (sizes[:, None] * weights), users @ (sizes[:, None] * (1 - weights))
+    kept, lack = users @ (sizes[:, None] * weights), sizes[:, None] * (1 - weights)
+    taken = np.hypot(
+        users @ lack, np.sqrt(crowds.deviations**2 @ lack.reshape(-1, PARTS, lack.shape[1]).mean(axis=1) ** 2)
+    )
     noise = np.array([one.noise for one in candidates])
-    errors = np.hypot(noise * kept / (noise + kept), RESIDUAL * taken)
-    return _Prices(candidates, crowds.weights, errors, taken)
-
-
-def _points(crowds: Crowds, items: int) -> tuple[Floats, Floats]:
-    """Every bin's users, spread evenly on the log scale over PARTS points, and their numbers of items."""
-    inside = (np.arange(PARTS) + 0.5) / PARTS - 0.5
-    sizes = crowds.sizes[:, None] * np.exp2(crowds.octaves[:, None] * inside)
-    users = np.repeat(crowds.users / PARTS, PARTS, axis=1)
-    return users, np.clip(sizes.ravel(), 1.0, items)
+    hidden = kept + noise / math.sqrt(items)
+    errors = np.hypot(noise * hidden / (noise + hidden), RESIDUAL * taken)
+    return _Prices(candidates, crowds.weights, errors, taken, users, sizes)
 
 
 def _weights(sums: ItemReach, sizes: Floats) -> Floats:
@@ -337,18 +367,21 @@ def _estimate(
     users = _number_of_users(values, sums, deviation)
     half = half_width(shape, noise)
     shrunk = shrink(raw, noise, shape)
-    low, high, added, left_out, lost = raw - half, raw + half, np.zeros(items), None, 0.0
+    shrunk = _summing_up(shrunk, float(raw.sum()), math.sqrt(items) * float(noise[0]))
+    low, high, added, left_out = raw - half, raw + half, np.zeros(items), None
     if bound < items:
         kept, near, far = (float(one) / sums.books for one in values[:3])
         books = _Books(kept, near + far, far if FAR * bound < items else 0.0, deviation / sums.books)
         least, most = books.bias(low, high, FAR if sums.norm == "l1" else math.sqrt(FAR))
         low, high = low + least, high + most
-        taken = taken or _taken_by_books(sums, books, near, items)
+        taken = _taken_by_books(sums, books, near, items) if taken is None else taken.given(near, far, books.error)
         added = _typical_bias(shrunk.means, taken.mean, books)
-        lost = max(taken.root_mean_square, float(added.sum()))
         doubt = math.sqrt(2) * float(special.ndtri((1 + CONFIDENCE) / 2)) * books.error
         missing = max(books.missing, 0.0)
         left_out = missing, max(books.missing - doubt, 0.0), max(books.missing + doubt, missing)
+    predicted = float(shrunk.spreads.sum())
+    if bound < items and taken is not None:
+        predicted = taken.error(predicted, float(added.sum()))
     lower, upper = np.clip(low, 0.0, users[2]), np.clip(high, 0.0, users[2])
     return ReachEstimate(
         counts=np.clip(shrunk.means + CORRECTION * added, lower, upper),
@@ -357,9 +390,21 @@ def _estimate(
         upper=upper,
         users=users,
         left_out=left_out,
-        predicted_l1_error=math.hypot(float(shrunk.spreads.sum()), RESIDUAL * lost),
+        predicted_l1_error=predicted,
         parameters={"noise": shape, "max_items_per_user": bound},
     )
+
+
+def _summing_up(shrunk: Shrunk, total: float, error: float) -> Shrunk:
+    """Means that sum to no more than the noisy sums do together: that noisy counts below 0 become 0 makes each of them
+    a little too large, and all of many items much.
+
+    The sum of all is known with `error`, and is at least 0: the mean of a normal law that is cut off there.
+    """
+    ratio = max(total / error, -6.0)
+    likely = total + error * math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi) / float(special.ndtr(ratio))
+    part = min(likely / max(float(shrunk.means.sum()), 1e-9), 1.0)
+    return replace(shrunk, means=shrunk.means * part)
 
 
 def _taken_by_books(sums: ItemReach, books: _Books, near: float, items: int) -> _Taken:
@@ -368,7 +413,7 @@ def _taken_by_books(sums: ItemReach, books: _Books, near: float, items: int) -> 
     lacking = [
         max(missing, 0.0) * min(times * sums.bound_on_items, items) for missing, times in zip(*parts, strict=True)
     ]
-    return _Taken(sum(lacking), sum(lacking))
+    return _Taken(*(np.array([one]) for one in (1.0, sum(lacking), near, books.far)))
 
 
 def _typical_bias(shrunk: Floats, taken: float, books: _Books) -> Floats:
