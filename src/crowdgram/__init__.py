@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .releases import reach, recover, release
     from .results import (
         Difference,
+        GroupedReach,
         GroupedRelease,
         ItemCount,
         ItemCounts,
@@ -52,6 +53,7 @@ __all__ = [
     "Difference",
     "Discover",
     "DuckDB",
+    "GroupedReach",
     "GroupedRelease",
     "Guarantee",
     "ItemCount",
@@ -90,6 +92,7 @@ _HOMES = {
     "Difference": "results",
     "Discover": "mechanisms",
     "DuckDB": "tables",
+    "GroupedReach": "results",
     "GroupedRelease": "results",
     "Guarantee": "privacy",
     "ItemCount": "results",

@@ -28,6 +28,7 @@ RUNS = {
     "each-column": 14,
     "every-period": 16,
     "unbounded-reach": 10,
+    "uncounted-groups": 12,
     "own-prior": 1,
 }
 """For each mutant, on each side: so many that it is missed with a chance below 1e-6. One run shows "each-column" with
@@ -115,7 +116,7 @@ def test_an_attack_leaves_production_code_alone():
 def test_whole_releases_by_name():
     names = {(case.name, case.weight, case.claim.adjacency) for case in release_cases(1.0, 1e-6)}
     assert len(names) == sum(4 if release.own is None else 2 for release in WHOLE_RELEASES.values())
-    assert {name for name, weight, _ in names if weight == "users"} >= {"reach", "found-reach"}
+    assert {name for name, weight, _ in names if weight == "users"} >= {"reach", "found-reach", "reach-groups"}
     twice = list(release_cases(1.0, 1e-6, names=["reach"], mechanisms=["laplace", "auto"]))
     assert {case.name for case in twice} == {"reach"}
     assert len(twice) == 2
@@ -133,6 +134,7 @@ def test_whole_releases_by_name():
         "computed: auto",
         "periods: auto",
         "reach",
+        "reach-groups",
         "prior: auto",
     }
     assert "prior: laplace" not in {case.name for case in release_cases(1.0, 1e-6, mechanisms=["laplace"])}

@@ -19,7 +19,9 @@ from ..releases.registry import make_mechanism
 from ..tables import (
     UNIT,
     Domain,
+    ItemReach,
     ItemSets,
+    Presence,
     WeightedSets,
     count_rows,
     find_presence,
@@ -113,6 +115,34 @@ def unbounded_reach(table: Any, spending: Spending, request: Request) -> Any:
     return ItemUsers(max_items_per_user=1).run(light, spending.open(), request)
 
 
+class _UncountedGroups(ItemReach):
+    """What a user adds to groups is left out of the bound."""
+
+    @property
+    def _length(self) -> int:
+        return ItemReach(self.bound_on_items, self.norm, self.books)._length
+
+
+class _ByGroups(Presence):
+    """A view that sums users of groups beside the bound."""
+
+    def sum(self, statistic: Any) -> Any:
+        if not isinstance(statistic, ItemReach):
+            return super().sum(statistic)
+        one = statistic
+        return super().sum(_UncountedGroups(one.bound_on_items, one.norm, one.books, one.group_of))
+
+
+def uncounted_groups(table: Any, spending: Spending, request: Request) -> Any:
+    """Users of groups are counted with the same noise, and their weight for groups is not in the bound."""
+    rows = open_rows(table, user="user", item="item", by="group")
+    pairs = [(group, kind) for group in GROUP_VALUES for kind in KINDS]
+    view = find_presence(rows, Domain(tuple(pairs), rows.item_types))
+    request = replace(request, group_of=tuple(group for group, _ in pairs))
+    heavy = _ByGroups(view.engine, view.cells, view.users, view.items)
+    return ItemUsers(max_items_per_user=1).run(heavy, spending.open(), request)
+
+
 def own_prior(table: Any, spending: Spending, request: Request) -> Any:
     """The table's own shares, without noise, as a prior that should be public."""
     shares = Counter(table.table.item.to_pyarrow().to_pylist())
@@ -175,6 +205,12 @@ def _mutants() -> tuple[Mutant, ...]:
             case("reach", pure, "unbounded-reach", mechanism=unbounded_reach),
             case("reach", pure),
             WHOLE_RELEASES["reach"].pairs(add)[:1],
+        ),
+        Mutant(
+            "users of groups, whose weight for groups is not in the bound",
+            case("reach-groups", pure, "uncounted-groups", mechanism=uncounted_groups),
+            case("reach-groups", pure),
+            WHOLE_RELEASES["reach-groups"].pairs(add)[:1],
         ),
         Mutant(
             "a prior that is the table itself, without noise",

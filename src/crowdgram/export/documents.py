@@ -6,6 +6,7 @@ import os
 
 from ..errors import UnreadableSource
 from ..results.grouped import GroupedRelease
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
 from .json_file import parse_document, read_document, read_text
@@ -16,17 +17,19 @@ from .writing import write_whole
 __all__ = ["load", "load_reach", "parse", "save", "to_text"]
 
 
-def to_text(result: Release | GroupedRelease | Reach) -> str:
+def to_text(result: Release | GroupedRelease | Reach | GroupedReach) -> str:
     """The content of the file that `save` writes."""
-    return reach_to_text(result) if isinstance(result, Reach) else release_to_text(result)
+    return reach_to_text(result) if isinstance(result, Reach | GroupedReach) else release_to_text(result)
 
 
-def save(result: Release | GroupedRelease | Reach, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def save(
+    result: Release | GroupedRelease | Reach | GroupedReach, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> None:
     """Write a result to `path`."""
     write_whole(path, to_text(result), overwrite=overwrite)
 
 
-def load(path: str | os.PathLike[str]) -> Release | GroupedRelease | Reach:
+def load(path: str | os.PathLike[str]) -> Release | GroupedRelease | Reach | GroupedReach:
     """Read a saved release, grouped release or reach, checking its schema version and its shape."""
     return parse(read_text(path), os.fspath(path))
 
@@ -35,11 +38,12 @@ def load_reach(path: str | os.PathLike[str]) -> Reach:
     """Read a saved reach."""
     loaded = load(path)
     if not isinstance(loaded, Reach):
-        raise UnreadableSource(f"{os.fspath(path)!r} is a saved release, not a reach. Read it with crowdgram.load.")
+        kind = "reach by groups" if isinstance(loaded, GroupedReach) else "release"
+        raise UnreadableSource(f"{os.fspath(path)!r} is a saved {kind}, not a reach. Read it with crowdgram.load.")
     return loaded
 
 
-def parse(text: str, where: str) -> Release | GroupedRelease | Reach:
+def parse(text: str, where: str) -> Release | GroupedRelease | Reach | GroupedReach:
     """The result that `to_text` wrote; `where` it comes from is for errors."""
     document = read_document(text, where)
     return parse_reach(document, where) if document.get("schema") == REACH_SCHEMA else parse_document(document, where)

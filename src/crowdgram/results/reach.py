@@ -57,7 +57,7 @@ class Reach(Result):
     the bound on one user's items takes off an item that all users have; intervals allow for it; None if it takes
     nothing off. predicted_l1_error: of all counts together, in users. events: every draw of noise that the table paid
     for. parameters: how it was made; public. versions: of the software that made it. item_columns: the columns that
-    items are values of; with several, items are tuples.
+    items are values of; with several, items are tuples. predicted_errors: the part of each item in predicted_l1_error.
     """
 
     _figures: ClassVar = FIGURES
@@ -76,6 +76,7 @@ class Reach(Result):
     parameters: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     item_columns: tuple[str, ...] = ("item",)
+    predicted_errors: Floats | None = None
 
     def __repr__(self) -> str:
         g = self.guarantee
