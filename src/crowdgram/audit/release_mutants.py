@@ -17,6 +17,7 @@ from ..mechanisms import Adaptive, Gaussian, ItemUsers, Laplace, Request, discov
 from ..privacy import Adjacency, Guarantee, Spending
 from ..releases.registry import make_mechanism
 from ..tables import (
+    GROUP_PART,
     UNIT,
     Domain,
     ItemReach,
@@ -115,26 +116,19 @@ def unbounded_reach(table: Any, spending: Spending, request: Request) -> Any:
     return ItemUsers(max_items_per_user=1).run(light, spending.open(), request)
 
 
-class _UncountedGroups(ItemReach):
-    """What a user adds to groups is left out of the bound."""
-
-    @property
-    def _length(self) -> int:
-        return ItemReach(self.bound_on_items, self.norm, self.books)._length
-
-
 class _ByGroups(Presence):
-    """A view that sums users of groups beside the bound."""
+    """A view that counts users of groups beside the bound, with the weight of an item."""
 
     def sum(self, statistic: Any) -> Any:
         if not isinstance(statistic, ItemReach):
             return super().sum(statistic)
-        one = statistic
-        return super().sum(_UncountedGroups(one.bound_on_items, one.norm, one.books, one.group_of))
+        alone = super().sum(replace(statistic, group_of=()))
+        part = super().sum(statistic).values[-statistic.groups :]
+        return replace(alone, values=np.concatenate([alone.values, part * GROUP_PART]))
 
 
 def uncounted_groups(table: Any, spending: Spending, request: Request) -> Any:
-    """Users of groups are counted with the same noise, and their weight for groups is not in the bound."""
+    """Users of groups are counted with the same noise, and what they add to groups is not in the bound."""
     rows = open_rows(table, user="user", item="item", by="group")
     pairs = [(group, kind) for group in GROUP_VALUES for kind in KINDS]
     view = find_presence(rows, Domain(tuple(pairs), rows.item_types))
@@ -207,10 +201,10 @@ def _mutants() -> tuple[Mutant, ...]:
             WHOLE_RELEASES["reach"].pairs(add)[:1],
         ),
         Mutant(
-            "users of groups, whose weight for groups is not in the bound",
+            "users of groups, which are not in the bound",
             case("reach-groups", pure, "uncounted-groups", mechanism=uncounted_groups),
             case("reach-groups", pure),
-            WHOLE_RELEASES["reach-groups"].pairs(add)[:1],
+            WHOLE_RELEASES["reach-groups"].pairs(add)[1:],
         ),
         Mutant(
             "a prior that is the table itself, without noise",
