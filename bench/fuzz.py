@@ -725,7 +725,11 @@ def reaches(rng: random.Random, _: Path) -> None:
         asked["other"] = rng.choice(["other", "x", *ODD, *HOSTILE])
     if rng.random() < 0.2:
         asked["where"] = grown(rng, "truth", 1)
-    made = crowdgram.reach(wide(rng), user="user", **asked)
+    if rng.random() < 0.3:
+        by = rng.choice(names[:3])
+        asked |= {"by": mostly([by]), "groups": mostly([None, lists[by], lists[by]])}
+    found = crowdgram.reach(wide(rng), user="user", **asked)
+    made = found.joint if isinstance(found, crowdgram.GroupedReach) else found
     assert (made.lower <= made.counts + 1e-9).all()
     assert (made.counts <= made.upper + 1e-9).all()
     assert made.users.lower <= made.users.value <= made.users.upper

@@ -5,7 +5,9 @@ Gaussian noise for an l2 norm of sqrt(L). L is tuned here with the true counts i
 expected error is computed exactly, but for the variance of the draw, which is left out in their favour. "cut" sets
 their negative counts to 0, and is simulated.
 
-    python bench/reach.py --tables FOLDER [--repeat 10] [--epsilon 1] [--delta 1e-6] [--only NAME]
+    python bench/reach.py --tables FOLDER [--repeat 10] [--epsilon 1] [--delta 1e-6] [--only NAME] [--users N]
+
+--users: so many users of each table, drawn with a fixed seed, over all of its items.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from names import name_of
 from scipy import sparse, special
 from tuned import Contributions
@@ -81,11 +84,19 @@ def tuned(presence: sparse.csr_matrix, epsilon: float, delta: float, rng: np.ran
     return found
 
 
-def measure(source: Path, items: list[int], truth: Floats, users: int, repeat: int, **asked: float) -> Ours:
+def some_users(presence: sparse.csr_matrix, items: list[int], users: int) -> tuple[pa.Table, sparse.csr_matrix]:
+    """A table of so many users of another, and which items they have."""
+    drawn = np.random.default_rng([0, users]).choice(presence.shape[0], min(users, presence.shape[0]), replace=False)
+    found = presence[drawn]
+    cells = found.tocoo()
+    return pa.table({"user": cells.row, "item": np.array(items)[cells.col]}), found
+
+
+def measure(source: object, items: list[int], truth: Floats, users: int, repeat: int, **asked: float) -> Ours:
     """Run `crowdgram.reach` on a table."""
     order, runs, chosen, began = np.argsort(-truth, kind="stable"), [], [], time.perf_counter()
     for _ in range(repeat):
-        made = crowdgram.reach(str(source), user="user", item="item", domain=items, **asked)  # type: ignore[arg-type]
+        made = crowdgram.reach(source, user="user", item="item", domain=items, **asked)  # type: ignore[arg-type]
         inside = ((made.lower <= truth) & (truth <= made.upper))[order]
         widths = (made.upper - made.lower)[order]
         runs.append(
@@ -127,6 +138,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--delta", type=float, default=1e-6)
     parser.add_argument("--only", action="append")
+    parser.add_argument("--users", type=int)
     given = parser.parse_args()
     heads = ["table", "users", "items", "best tuned", "cut", "reach", "/tuned", "/cut", "predicted"]
     heads += ["top", "2-5", "rest", "users", "widths", "chosen", "seconds"]
@@ -136,11 +148,14 @@ def main() -> None:
             continue
         made = Contributions.of(source)
         presence = (made.counts > 0).astype(np.float64).tocsr()
+        opened: object = str(source)
+        if given.users is not None:
+            opened, presence = some_users(presence, made.items, given.users)  # type: ignore[arg-type]
         truth = np.asarray(presence.sum(axis=0)).ravel()
         users, items = presence.shape
         others = tuned(presence, given.epsilon, given.delta, np.random.default_rng(1))
         best, cut = min(others, key=lambda one: one.error), min(one.cut for one in others)
-        ours = measure(source, made.items, truth, users, given.repeat, epsilon=given.epsilon, delta=given.delta)
+        ours = measure(opened, made.items, truth, users, given.repeat, epsilon=given.epsilon, delta=given.delta)
         mostly = max(set(ours.chosen), key=ours.chosen.count)
         cells = [
             name_of(source.stem),

@@ -102,6 +102,7 @@ def test_all_is_complete_and_resolves():
         "Difference",
         "Discover",
         "DuckDB",
+        "GroupedReach",
         "GroupedRelease",
         "Guarantee",
         "ItemCount",

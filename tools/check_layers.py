@@ -47,6 +47,7 @@ METHODS = {
     ("results", "base"),
     ("results", "release"),
     ("results", "grouped"),
+    ("results", "grouped_reach"),
     ("results", "reach"),
     ("results", "series"),
 }

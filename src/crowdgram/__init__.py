@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .releases import reach, recover, release, verify_ledger
     from .results import (
         Difference,
+        GroupedReach,
         GroupedRelease,
         ItemCount,
         ItemCounts,
@@ -53,6 +54,7 @@ __all__ = [
     "Difference",
     "Discover",
     "DuckDB",
+    "GroupedReach",
     "GroupedRelease",
     "Guarantee",
     "ItemCount",
@@ -96,6 +98,7 @@ _HOMES = {
     "Difference": "results",
     "Discover": "mechanisms",
     "DuckDB": "tables",
+    "GroupedReach": "results",
     "GroupedRelease": "results",
     "Guarantee": "privacy",
     "ItemCount": "results",

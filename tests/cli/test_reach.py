@@ -108,3 +108,20 @@ def test_a_ledger_is_charged_and_gives_it_back(folder):
     assert Reach.load("again.json") == Reach.load("r.json")
     refused = reach("--ledger", "l.ledger", "--epsilon", "4", output="other.json")
     assert refused.exit_code in (2, 3)
+
+
+def test_a_reach_by_groups(folder):
+    (folder / "groups.txt").write_text("true\nfalse\n")
+    asked = ("--by", "late=item > 'item-0002'", "--groups", "groups.txt", "--csv", "g.csv")
+    done = reach(*asked, output="g.json")
+    assert done.exit_code == 0, done.output
+    assert "late = True, " in done.stdout
+    assert "Users who have each item, for each late" in done.stdout
+    assert (folder / "g.csv").read_text().startswith('"late","group_users","item","users"')
+    summary = json.loads(run("show", "g.json", "--json", "--top", 1).stdout)
+    assert [one["group"] for one in summary["groups"]] == [True, False]
+    assert summary["groups"][0]["users"]["value"] > 1
+    assert run("export", "g.json", "-o", "g.parquet").exit_code == 0
+    assert run("report", "g.json", "-o", "g.html").exit_code == 0
+    assert "--entropy: 'g.json' is a reach" in run("show", "g.json", "--entropy").stderr
+    assert run(*("compare", "g.json", "g.json")).exit_code == 2

@@ -11,6 +11,7 @@ import pytest
 
 from crowdgram.errors import InvalidArgument
 from crowdgram.mechanisms import Prior
+from crowdgram.mechanisms.estimate import Divisor, combine
 from crowdgram.mechanisms.shrink import FEWEST, STRATUM, shrink
 from crowdgram.mechanisms.simplex import project
 from crowdgram.releases.priors import smoothed
@@ -130,3 +131,28 @@ def test_what_a_prior_may_be():
             Prior.of(given)
     with pytest.raises(InvalidArgument, match="'a' more than once"):
         Prior.of_pairs([("a", 1), ("a", 2)])
+
+
+@pytest.mark.parametrize(("wrong", "low", "high"), [(0.0, 0.67, 2.5), (0.3, 0.67, 1.5)])
+def test_the_predicted_error_with_a_prior_allows_for_what_it_holds_back(wrong, low, high):
+    """A bias of what was measured moves the shares by the part of it that a prior lets through. Fixed seeds."""
+    rng = np.random.default_rng(5)
+    truth = 1 / np.arange(1, 501)
+    truth /= truth.sum()
+    public = truth * np.exp(rng.normal(0, wrong, 500)) if wrong else truth
+    noise, bias = np.full(500, 4e-4), 2e-4 * rng.standard_normal(500)
+    raw = truth + bias + noise * rng.standard_normal(500)
+    shrunk = shrink(raw, noise, "gaussian", public / public.sum())
+    made = combine(
+        raw=raw,
+        noise=noise,
+        shrunk=shrunk,
+        bias=np.full(500, 2e-4),
+        shape="gaussian",
+        divisor=Divisor(1.0),
+        sampling_variance=None,
+        parameters={},
+    )
+    assert low < made.predicted_l1_error / float(np.abs(made.probabilities - truth).sum()) < high
+    assert shrink(raw, noise, "gaussian").follow is None
+    assert (shrunk.follow <= 1).all()

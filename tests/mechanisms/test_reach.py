@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crowdgram.errors import InvalidArgument
 from crowdgram.mechanisms import ItemUsers, Request
-from crowdgram.mechanisms.reach import _Books, _number_of_users
+from crowdgram.mechanisms.reach_estimate import Books, number_of_users
 from crowdgram.privacy import Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending
 from crowdgram.tables import FAR, UNIT, ItemReach, find_presence, open_rows, read_domain
 
@@ -122,7 +122,7 @@ def test_no_item_lacks_more_or_less_than_the_books_allow(sets, bound, norm):
     """For any table: what the bound takes off each item lies between the two limits."""
     weights = [min(1.0, bound / len(one)) ** (1.0 if norm == "l1" else 0.5) for one in sets]
     far = sum(1 - w for w, one in zip(weights, sets, strict=True) if len(one) > FAR * bound)
-    books = _Books(sum(weights), sum(1 - w for w in weights), far, 0.0)
+    books = Books(sum(weights), sum(1 - w for w in weights), far, 0.0)
     sums = np.array([sum(w for w, one in zip(weights, sets, strict=True) if item in one) for item in range(12)])
     lacking = np.array([sum(item in one for one in sets) for item in range(12)]) - sums
     least, most = books.bias(sums, sums, FAR if norm == "l1" else math.sqrt(FAR))
@@ -132,11 +132,11 @@ def test_no_item_lacks_more_or_less_than_the_books_allow(sets, bound, norm):
 
 def test_the_limits_are_reached():
     """By an item that all users have, and by one that users far above the bound have."""
-    books = _Books(kept=60.0, missing=40.0, far=0.0, error=0.0)
+    books = Books(kept=60.0, missing=40.0, far=0.0, error=0.0)
     least, most = books.bias(np.array([60.0, 0.0]), np.array([60.0, 0.0]), 4.0)
     assert least.tolist() == [40.0, 0.0]
     assert most.tolist() == [40.0, 0.0]
-    assert _Books(60.0, 40.0, 7.0, 0.0).bias(np.zeros(1), np.zeros(1), 4.0)[1].tolist() == [7.0]
+    assert Books(60.0, 40.0, 7.0, 0.0).bias(np.zeros(1), np.zeros(1), 4.0)[1].tolist() == [7.0]
 
 
 @pytest.mark.slow
@@ -167,7 +167,7 @@ def test_the_number_of_users_comes_from_the_quieter_way():
     for values in (few, many):
         values[:4] = np.array([0.9, 0.1, 0.0, 0.0]) * sums.books * 1000
         values[4] = 1000 * UNIT - values[:4].sum()
-    by_all, by_books = (_number_of_users(values, sums, UNIT * 1.0) for values in (few, many))
+    by_all, by_books = (number_of_users(values, sums, UNIT * 1.0) for values in (few, many))
     assert by_all[0] == pytest.approx(1000)
     assert by_books[0] == pytest.approx(1000)
     assert by_all[2] - by_all[1] < by_books[2] - by_books[1] < 2 * 2.1 * math.sqrt(10**5)

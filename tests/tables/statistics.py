@@ -53,12 +53,14 @@ def of_totals():
     return UsersByRows(EDGES), RootOfItems(16)
 
 
-def of_presence(every=True):
-    """Statistics of `Presence`."""
+def of_presence(items, every=True):
+    """Statistics of `Presence` with so many items."""
     yield UsersByItems(EDGES)
     for norm in ("l1", "l2"):
         yield ItemReach(2, norm, 2**26)
+        yield ItemReach(2, norm, 2**26, (*(item // 2 for item in range(items - 1)), -1))
         if every:
+            yield ItemReach(1, norm, 0, tuple(range(items)))
             yield from (ItemReach(bound, norm, books) for bound, books in ((1, 0), (1, 1), (3, UNIT // 5), (10**6, 7)))
 
 
@@ -117,6 +119,8 @@ REACHED = [
     (UsersByItems(FEW_EDGES), _ALL),
     (ItemReach(2, "l1", 2**26), _ALL),
     (ItemReach(2, "l2", 2**26), _ALL),
+    (ItemReach(2, "l1", 2**26, tuple(range(5))), _ALL),
+    (ItemReach(2, "l2", 2**26, tuple(range(5))), _ALL),
     (Tally(4, "salt"), OneUser(7, dict.fromkeys(range(4), 1))),
     (WeightedSets(np.full(5, GAIN)), _ALL),
     (UsersByDistance(_ORIGIN, "l2", 2, UNIT, DISTANCE_EDGES), _HEAVY),

@@ -82,8 +82,10 @@ def statistics(draw, centre=None):
         measured += levels(against, norm, radii, row_cap, unit, mass_scale)
         measured.append(UsersByDistance(against, norm, row_cap, unit, DISTANCE_EDGES))
     totals = [UsersByRows(EDGES), RootOfItems(draw(st.integers(2, 20)))]
-    bound, books = draw(st.integers(1, ITEMS + 1)), draw(st.integers(0, UNIT - 2 * ITEMS))
-    presence = [UsersByItems(edges), *(ItemReach(bound, norm, books) for norm in ("l1", "l2"))]
+    bound, books = draw(st.integers(1, ITEMS + 1)), draw(st.integers(0, UNIT - 3 * ITEMS))
+    groups = tuple(draw(st.lists(st.integers(-1, 3), min_size=ITEMS, max_size=ITEMS)))
+    reached = [ItemReach(bound, norm, books, of) for norm in ("l1", "l2") for of in ((), groups)]
+    presence = [UsersByItems(edges), *reached]
     return counts, measured, totals, [WeightedSets(np.array(draw(all_gains)))], presence
 
 

@@ -17,9 +17,12 @@ from ..mechanisms import Adaptive, Gaussian, ItemUsers, Laplace, Request, discov
 from ..privacy import Adjacency, Guarantee, Spending
 from ..releases.registry import make_mechanism
 from ..tables import (
+    GROUP_PART,
     UNIT,
     Domain,
+    ItemReach,
     ItemSets,
+    Presence,
     WeightedSets,
     count_rows,
     find_presence,
@@ -113,6 +116,27 @@ def unbounded_reach(table: Any, spending: Spending, request: Request) -> Any:
     return ItemUsers(max_items_per_user=1).run(light, spending.open(), request)
 
 
+class _ByGroups(Presence):
+    """A view that counts users of groups beside the bound, with the weight of an item."""
+
+    def sum(self, statistic: Any) -> Any:
+        if not isinstance(statistic, ItemReach):
+            return super().sum(statistic)
+        alone = super().sum(replace(statistic, group_of=()))
+        part = super().sum(statistic).values[-statistic.groups :]
+        return replace(alone, values=np.concatenate([alone.values, part * GROUP_PART]))
+
+
+def uncounted_groups(table: Any, spending: Spending, request: Request) -> Any:
+    """Users of groups are counted with the same noise, and what they add to groups is not in the bound."""
+    rows = open_rows(table, user="user", item="item", by="group")
+    pairs = [(group, kind) for group in GROUP_VALUES for kind in KINDS]
+    view = find_presence(rows, Domain(tuple(pairs), rows.item_types))
+    request = replace(request, group_of=tuple(group for group, _ in pairs))
+    heavy = _ByGroups(view.engine, view.cells, view.users, view.items)
+    return ItemUsers(max_items_per_user=1).run(heavy, spending.open(), request)
+
+
 def own_prior(table: Any, spending: Spending, request: Request) -> Any:
     """The table's own shares, without noise, as a prior that should be public."""
     shares = Counter(table.table.item.to_pyarrow().to_pylist())
@@ -175,6 +199,12 @@ def _mutants() -> tuple[Mutant, ...]:
             case("reach", pure, "unbounded-reach", mechanism=unbounded_reach),
             case("reach", pure),
             WHOLE_RELEASES["reach"].pairs(add)[:1],
+        ),
+        Mutant(
+            "users of groups, which are not in the bound",
+            case("reach-groups", pure, "uncounted-groups", mechanism=uncounted_groups),
+            case("reach-groups", pure),
+            WHOLE_RELEASES["reach-groups"].pairs(add)[1:],
         ),
         Mutant(
             "a prior that is the table itself, without noise",

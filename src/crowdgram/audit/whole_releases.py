@@ -304,6 +304,13 @@ WHOLE_RELEASES = {
         WholeRelease("reach", {"item": "item", "domain": list(REACHED)}, _reached, run_release, ItemUsers()),
         WholeRelease("found-reach", {"item": "item"}, _found, run_release, ItemUsers()),
         WholeRelease(
+            "reach-groups",
+            {"item": "item", "by": "group", "groups": list(GROUP_VALUES), "domain": list(KINDS)},
+            _grouped,
+            run_release,
+            ItemUsers(),
+        ),
+        WholeRelease(
             "prior",
             {"item": "item", "domain": list(range(MANY))},
             _wrongly_known,

@@ -26,6 +26,7 @@ from .explore import explore
 from .options import (
     AdjacencyOption,
     BinsOption,
+    ByOption,
     DelimiterOption,
     DeltaOption,
     DiscoveryShareOption,
@@ -34,6 +35,7 @@ from .options import (
     EncodingOption,
     EpsilonOption,
     FormatOption,
+    GroupsOption,
     LabelOption,
     LedgerOption,
     MemoryOption,
@@ -125,15 +127,8 @@ def release(
         str | None, typer.Option(help="Column of whole numbers: how many rows each row stands for.")
     ] = None,
     where: WhereOption = None,
-    by: Annotated[
-        str | None, typer.Option(help="Column of groups, or NAME=EXPRESSION: one distribution for each group.")
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="The public groups: a file with one a line, or a CSV, Parquet or JSON file. [default: discover]"
-        ),
-    ] = None,
+    by: ByOption = None,
+    groups: GroupsOption = None,
     weight: Annotated[
         WeightChoice,
         typer.Option(help="rows: share of all rows, as SQL counts; users: the average user's distribution."),
@@ -270,16 +265,16 @@ def show(
     from ..export import load
     from ..present.reach import reach_too_little
     from ..present.wording import too_little
-    from ..results import Reach
+    from ..results import GroupedReach, Reach
     from .display import show as show_any
     from .display import show_entropy
 
     loaded, console = load(path), Console()
-    if entropy and isinstance(loaded, Reach):
+    if entropy and isinstance(loaded, Reach | GroupedReach):
         raise InvalidArgument(
             f"--entropy: {str(path)!r} is a reach, which is no distribution. Leave it out.", argument="--entropy"
         )
-    little = reach_too_little(loaded) if isinstance(loaded, Reach) else too_little(loaded)
+    little = reach_too_little(loaded) if isinstance(loaded, Reach | GroupedReach) else too_little(loaded)
     if little is not None:
         say_on_error(f"warning: {little}", "yellow")
     if as_json:
@@ -288,7 +283,7 @@ def show(
         print_json(json.dumps(summary(loaded, top, measure.value, entropy=entropy)))
         return
     show_any(console, loaded, top, measure.value)
-    if entropy and not isinstance(loaded, Reach):
+    if entropy and not isinstance(loaded, Reach | GroupedReach):
         show_entropy(console, loaded)
 
 

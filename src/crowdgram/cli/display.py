@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ..escaping import printable
-from ..present.reach import QUESTION, reach_sentences
+from ..present.reach import QUESTION, largest_groups, reach_sentences
 from ..present.selection import figures
 from ..present.wording import INNER_PARAMETERS, number, sentences
-from ..results import GroupedRelease, Other, Reach, Release
-from ..results.values import Measure
+from ..results import GroupedReach, GroupedRelease, Other, Reach, Release
+from ..results.values import Measure, texts_of, whole_days
 
 __all__ = ["printable", "say", "show", "show_entropy", "show_release"]
 
@@ -37,10 +37,14 @@ def show_entropy(console: Console, release: Release | GroupedRelease) -> None:
         say(console, f"Entropy{printable(name)}: {bits} ({interval}).")
 
 
-def show(console: Console, release: Release | GroupedRelease | Reach, n: int, measure: Measure = "shares") -> None:
+def show(
+    console: Console, release: Release | GroupedRelease | Reach | GroupedReach, n: int, measure: Measure = "shares"
+) -> None:
     """A release, or every group of a grouped one; or a reach, which has no measure."""
     if isinstance(release, Reach):
         _show_reach(console, release, n)
+    elif isinstance(release, GroupedReach):
+        _show_reach_groups(console, release, n)
     elif isinstance(release, Release):
         show_release(console, release, n, measure=measure)
     else:
@@ -48,6 +52,28 @@ def show(console: Console, release: Release | GroupedRelease | Reach, n: int, me
 
 
 def _show_reach(console: Console, reach: Reach, n: int) -> None:
+    _show_reached(console, reach, n)
+    console.print()
+    _show_reach_promise(console, reach)
+
+
+def _show_reach_groups(console: Console, grouped: GroupedReach, n: int) -> None:
+    for group in largest_groups(grouped, _MOST_GROUPS):
+        own = grouped[group]
+        users = f"{own.users.value:,.0f} users ({own.users.lower:,.0f} to {own.users.upper:,.0f})"
+        (name,) = texts_of(group, whole_days(grouped.groups))
+        console.print(Text(printable(f"{grouped.by} = {name}, {users}"), style="bold"), soft_wrap=True)
+        _show_reached(console, own, n)
+        if own.too_little:
+            say(console, f"mostly noise: predicted l1 error {own.predicted_l1_error:,.0f} users")
+        console.print()
+    rest = len(grouped) - _MOST_GROUPS
+    if rest > 0:
+        console.print(f"and {rest} more {_plural('group', rest)}", markup=False, highlight=False)
+    _show_reach_promise(console, grouped)
+
+
+def _show_reached(console: Console, reach: Reach, n: int) -> None:
     shown, rest = reach.top(n), len(reach) - min(n, len(reach))
     if shown:
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -67,10 +93,13 @@ def _show_reach(console: Console, reach: Reach, n: int) -> None:
     if rest > 0:
         more = " more" if shown else ""
         console.print(f"{'and ' if shown else ''}{rest}{more} {_plural('item', rest)}", markup=False, highlight=False)
-    console.print()
+
+
+def _show_reach_promise(console: Console, reach: Reach | GroupedReach) -> None:
     told = {name: value for name, value in reach.parameters.items() if name not in INNER_PARAMETERS}
     details = ", ".join(f"{name}={value}" for name, value in told.items())
-    _sentence(console, f"{QUESTION} ({details}).")
+    of_each = f", for each {reach.by}" if isinstance(reach, GroupedReach) else ""
+    _sentence(console, f"{QUESTION}{of_each} ({details}).")
     for sentence in (*reach_sentences(reach), reach.guarantee.sentence()):
         _sentence(console, sentence)
 

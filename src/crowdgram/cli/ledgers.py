@@ -23,7 +23,7 @@ from .streams import is_standard, print_json
 
 if TYPE_CHECKING:
     from ..privacy import Entry, Ledger, LedgerHead
-    from ..results import GroupedRelease, Reach, Release
+    from ..results import GroupedReach, GroupedRelease, Reach, Release
 
 __all__ = ["create", "history", "recover", "save_release", "show", "verify"]
 
@@ -237,7 +237,7 @@ def recover(
         _say(f"Saved to {output}.")
 
 
-def write_release(release: Release | GroupedRelease | Reach, output: Path, *, overwrite: bool) -> None:
+def write_release(release: Release | GroupedRelease | Reach | GroupedReach, output: Path, *, overwrite: bool) -> None:
     """Save a release, or print it."""
     from ..export.documents import to_text
 
@@ -248,7 +248,7 @@ def write_release(release: Release | GroupedRelease | Reach, output: Path, *, ov
 
 
 def save_release(
-    release: Release | GroupedRelease | Reach, output: Path, ledger: Path | None, *, overwrite: bool
+    release: Release | GroupedRelease | Reach | GroupedReach, output: Path, ledger: Path | None, *, overwrite: bool
 ) -> None:
     """Save a release that is paid for; if that fails, keep it under another name, or say where the ledger keeps it."""
     try:

@@ -13,6 +13,7 @@ from .streams import FormatChoice
 __all__ = [
     "AdjacencyOption",
     "BinsOption",
+    "ByOption",
     "DelimiterOption",
     "DeltaOption",
     "DiscoveryShareOption",
@@ -21,6 +22,7 @@ __all__ = [
     "EncodingOption",
     "EpsilonOption",
     "FormatOption",
+    "GroupsOption",
     "LabelOption",
     "LedgerOption",
     "OtherOption",
@@ -80,6 +82,11 @@ BinsOption = Annotated[
         "For one of several columns: COLUMN=EDGES.",
         show_default=False,
     ),
+]
+ByOption = Annotated[str | None, typer.Option(help="Column of groups, or NAME=EXPRESSION: one answer for each group.")]
+GroupsOption = Annotated[
+    str | None,
+    typer.Option(help="The public groups: a file with one a line, or a CSV, Parquet or JSON file. [default: discover]"),
 ]
 DomainColumnOption = Annotated[
     str | None, typer.Option(help="Column of the domain file. [default: like --item, or the only one]")

@@ -15,6 +15,7 @@ from .command import ForceOption, QuietOption
 from .options import (
     AdjacencyOption,
     BinsOption,
+    ByOption,
     DelimiterOption,
     DeltaOption,
     DiscoveryShareOption,
@@ -23,6 +24,7 @@ from .options import (
     EncodingOption,
     EpsilonOption,
     FormatOption,
+    GroupsOption,
     LabelOption,
     LedgerOption,
     MemoryOption,
@@ -69,6 +71,8 @@ def reach(
         str | None, typer.Option(help="Column of whole numbers: a row whose count is 0 or less gives no item.")
     ] = None,
     where: WhereOption = None,
+    by: ByOption = None,
+    groups: GroupsOption = None,
     adjacency: AdjacencyOption = Adjacency.ADD_REMOVE,
     max_items_per_user: Annotated[
         int | None,
@@ -90,14 +94,16 @@ def reach(
     top: TopOption = 10,
 ) -> None:
     """Release how many users have each item, and which share of all users."""
-    from .. import releases
+    from .. import releases, results
 
-    columns, _ = read_bins([read_column(one) for one in item], None, bins or [])
-    given, _ = read_discovery(read_domain_option(columns, domain or [], domain_column), None, None, discovery_share)
+    columns, group = read_bins([read_column(one) for one in item], None if by is None else read_column(by), bins or [])
+    given, grouping = read_discovery(
+        read_domain_option(columns, domain or [], domain_column), by, groups, discovery_share
+    )
     with asking(
         source,
         Reading(table, query, delimiter, encoding, input_format),
-        inputs=files_of(domain or []),
+        inputs=[groups, *files_of(domain or [])],
         output=output,
         csv=csv,
         ledger=ledger,
@@ -108,7 +114,7 @@ def reach(
         quiet=quiet,
         resources=(memory_limit, threads, temp_directory),
     ) as asked:
-        made = releases.reach(
+        made: results.Reach | results.GroupedReach = releases.reach(  # type: ignore[misc]
             asked.table,
             user=read_user(user),
             item=columns[0] if len(columns) == 1 else columns,
@@ -117,6 +123,8 @@ def reach(
             domain=given,
             count=count,
             where=where,
+            by=group,  # type: ignore[arg-type]
+            groups=grouping,
             other=other,
             adjacency=adjacency,
             max_items_per_user=max_items_per_user,

@@ -16,7 +16,7 @@ from .measures import MEASURE, MeasureChoice
 from .streams import is_standard
 
 if TYPE_CHECKING:
-    from ..results import GroupedRelease, Reach, Release
+    from ..results import GroupedReach, GroupedRelease, Reach, Release
 
 __all__ = ["report"]
 
@@ -138,7 +138,7 @@ def _record(paths: Sequence[Path], operator: Path | None, ledger: Path | None) -
     return record(result, operator=given, ledger=None if ledger is None else Ledger.open(ledger), digest=digest)
 
 
-def _read(path: Path) -> tuple[Release | GroupedRelease | Reach, str]:
+def _read(path: Path) -> tuple[Release | GroupedRelease | Reach | GroupedReach, str]:
     """A saved result, and the SHA-256 of its file."""
     from ..export import load
 
@@ -147,9 +147,9 @@ def _read(path: Path) -> tuple[Release | GroupedRelease | Reach, str]:
 
 
 def _check_measure(path: Path, result: object, measure: MeasureChoice) -> None:
-    from ..results import Reach
+    from ..results import GroupedReach, Reach
 
-    if isinstance(result, Reach) and measure is MeasureChoice.COUNTS:
+    if isinstance(result, Reach | GroupedReach) and measure is MeasureChoice.COUNTS:
         raise InvalidArgument(
             f"--measure counts: {str(path)!r} is a reach, whose figures are counts already. Leave it out.",
             argument="--measure",

@@ -99,7 +99,7 @@ def export(
 
     from ..export import load, save, write_csv, write_parquet
     from ..export.documents import to_text
-    from ..results import Reach, Release
+    from ..results import GroupedReach, Reach, Release
     from .display import printable, say
 
     writers: dict[str, Callable[..., None]] = {
@@ -129,13 +129,13 @@ def export(
             argument="--other",
         )
     loaded = load(path)
-    if isinstance(loaded, Reach) and (merge is not None or measure is MeasureChoice.COUNTS):
+    if isinstance(loaded, Reach | GroupedReach) and (merge is not None or measure is MeasureChoice.COUNTS):
         option = "--measure counts" if merge is None else f"--merge {str(merge)!r}"
         why = "has users and shares in one table" if merge is None else "does not add up: users have several items"
         raise InvalidArgument(
             f"{option}: {str(path)!r} is a reach, which {why}. Leave it out.", argument=option.split()[0]
         )
-    if merge is not None and not isinstance(loaded, Reach):
+    if merge is not None and not isinstance(loaded, Reach | GroupedReach):
         joint = loaded if isinstance(loaded, Release) else loaded.joint
         own = 1 if joint is loaded else 2
         if len(joint.item_columns) > own:

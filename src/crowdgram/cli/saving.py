@@ -11,7 +11,7 @@ from . import ledgers
 from .streams import is_standard
 
 if TYPE_CHECKING:
-    from ..results import GroupedRelease, Reach, Release
+    from ..results import GroupedReach, GroupedRelease, Reach, Release
     from ..results.values import Measure
     from .asking import Asked
 
@@ -19,7 +19,12 @@ __all__ = ["save_made", "show_made"]
 
 
 def save_made(
-    made: Release | GroupedRelease | Reach, asked: Asked, output: Path, ledger: Path | None, *, force: bool
+    made: Release | GroupedRelease | Reach | GroupedReach,
+    asked: Asked,
+    output: Path,
+    ledger: Path | None,
+    *,
+    force: bool,
 ) -> None:
     """Save a release that is paid for. From here on an interrupt says that it is there."""
     ledgers.save_release(made, output, ledger, overwrite=force)
@@ -27,7 +32,12 @@ def save_made(
 
 
 def show_made(
-    made: Release | GroupedRelease | Reach, output: Path, top: int, measure: Measure = "shares", *, quiet: bool
+    made: Release | GroupedRelease | Reach | GroupedReach,
+    output: Path,
+    top: int,
+    measure: Measure = "shares",
+    *,
+    quiet: bool,
 ) -> None:
     """Show a release that is saved, and where; nothing if that is asked for."""
     from .display import printable, show

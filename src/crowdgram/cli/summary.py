@@ -10,17 +10,19 @@ from ..export.json_file import item_to_json
 from ..present.reach import QUESTION, reach_sentences, reach_too_little
 from ..present.selection import figures
 from ..present.wording import question, sentences, too_little
-from ..results import GroupedRelease, ItemEstimate, Other, Quantity, Reach, Release
+from ..results import GroupedReach, GroupedRelease, ItemEstimate, Other, Quantity, Reach, Release
 from ..results.values import Measure
 
 __all__ = ["summary"]
 
 
-def summary(release: Release | GroupedRelease | Reach, n: int, measure: Measure, *, entropy: bool) -> dict[str, Any]:
+def summary(
+    release: Release | GroupedRelease | Reach | GroupedReach, n: int, measure: Measure, *, entropy: bool
+) -> dict[str, Any]:
     """A release, or every group of one, with the n most probable items of each. Groups have shares in any measure. A
     reach has no measure.
     """
-    if isinstance(release, Reach):
+    if isinstance(release, Reach | GroupedReach):
         return _reach(release, n)
     joint = release.joint if isinstance(release, GroupedRelease) else release
     return {
@@ -45,7 +47,8 @@ def summary(release: Release | GroupedRelease | Reach, n: int, measure: Measure,
     }
 
 
-def _reach(reach: Reach, n: int) -> dict[str, Any]:
+def _reach(result: Reach | GroupedReach, n: int) -> dict[str, Any]:
+    reach = result.joint if isinstance(result, GroupedReach) else result
     return {
         "question": QUESTION,
         "parameters": dict(reach.parameters),
@@ -54,9 +57,28 @@ def _reach(reach: Reach, n: int) -> dict[str, Any]:
         "predicted_l1_error": reach.predicted_l1_error,
         "users": _quantity(reach.users),
         "left_out": _quantity(reach.left_out),
-        "warning": reach_too_little(reach),
-        "sentences": [*reach_sentences(reach), reach.guarantee.sentence()],
+        "warning": reach_too_little(result),
+        "sentences": [*reach_sentences(result), reach.guarantee.sentence()],
         "item_columns": list(reach.item_columns),
+        **(_reach_groups(result, n) if isinstance(result, GroupedReach) else _reached(reach, n)),
+    }
+
+
+def _reach_groups(grouped: GroupedReach, n: int) -> dict[str, Any]:
+    found = [
+        {
+            "group": item_to_json(group),
+            "users": _quantity(own.users),
+            "predicted_l1_error": own.predicted_l1_error,
+            **_reached(own, n),
+        }
+        for group, own in grouped.items()
+    ]
+    return {"by": grouped.by, "groups": found}
+
+
+def _reached(reach: Reach, n: int) -> dict[str, Any]:
+    return {
         "items": len(reach),
         "top": [{**asdict(one), "item": item_to_json(one.item)} for one in reach.top(n)],
     }

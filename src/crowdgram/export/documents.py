@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import UnreadableSource
 from ..results.grouped import GroupedRelease
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
 from .json_file import parse_document, read_document, read_text
@@ -17,17 +18,19 @@ from .writing import write_whole
 __all__ = ["load", "load_reach", "parse", "parse_values", "save", "to_text"]
 
 
-def to_text(result: Release | GroupedRelease | Reach) -> str:
+def to_text(result: Release | GroupedRelease | Reach | GroupedReach) -> str:
     """The content of the file that `save` writes."""
-    return reach_to_text(result) if isinstance(result, Reach) else release_to_text(result)
+    return reach_to_text(result) if isinstance(result, Reach | GroupedReach) else release_to_text(result)
 
 
-def save(result: Release | GroupedRelease | Reach, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def save(
+    result: Release | GroupedRelease | Reach | GroupedReach, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> None:
     """Write a result to `path`."""
     write_whole(path, to_text(result), overwrite=overwrite)
 
 
-def load(path: str | os.PathLike[str]) -> Release | GroupedRelease | Reach:
+def load(path: str | os.PathLike[str]) -> Release | GroupedRelease | Reach | GroupedReach:
     """Read a saved release, grouped release or reach, checking its schema version and its shape."""
     return parse(read_text(path), os.fspath(path))
 
@@ -36,15 +39,16 @@ def load_reach(path: str | os.PathLike[str]) -> Reach:
     """Read a saved reach."""
     loaded = load(path)
     if not isinstance(loaded, Reach):
-        raise UnreadableSource(f"{os.fspath(path)!r} is a saved release, not a reach. Read it with crowdgram.load.")
+        kind = "reach by groups" if isinstance(loaded, GroupedReach) else "release"
+        raise UnreadableSource(f"{os.fspath(path)!r} is a saved {kind}, not a reach. Read it with crowdgram.load.")
     return loaded
 
 
-def parse(text: str, where: str) -> Release | GroupedRelease | Reach:
+def parse(text: str, where: str) -> Release | GroupedRelease | Reach | GroupedReach:
     """The result that `to_text` wrote; `where` it comes from is for errors."""
     return parse_values(read_document(text, where), where)
 
 
-def parse_values(document: dict[str, Any], where: str) -> Release | GroupedRelease | Reach:
+def parse_values(document: dict[str, Any], where: str) -> Release | GroupedRelease | Reach | GroupedReach:
     """The result in the JSON values of a saved file."""
     return parse_reach(document, where) if document.get("schema") == REACH_SCHEMA else parse_document(document, where)

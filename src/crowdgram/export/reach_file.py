@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import CrowdgramError, InvalidArgument, UnreadableSource
 from ..privacy import Guarantee, event_from_dict, event_to_dict
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.values import Quantity
 from .json_file import check_items, check_promise, head_to_json, items_to_json, kinds_of, read_head, read_items
@@ -20,8 +21,10 @@ REACH_SCHEMA, REACH_VERSION = "crowdgram-reach", 1
 _ARRAYS = ("counts", "standard_errors", "lower", "upper")
 
 
-def reach_to_text(reach: Reach) -> str:
-    """The content of the file that `save` writes."""
+def reach_to_text(result: Reach | GroupedReach) -> str:
+    """The content of the file that `save` writes. By groups, it is the joint reach, and the users of each group."""
+    reach = result.joint if isinstance(result, GroupedReach) else result
+    groups = [_ends(one) for one in result.group_users] if isinstance(result, GroupedReach) else None
     document = {
         "schema": REACH_SCHEMA,
         "schema_version": REACH_VERSION,
@@ -38,11 +41,13 @@ def reach_to_text(reach: Reach) -> str:
         "item_kinds": kinds_of(reach.items),
         "items": items_to_json(reach.items),
         **{name: getattr(reach, name) for name in _ARRAYS},
+        "predicted_errors": reach.predicted_errors,
+        "group_users": groups,
     }
     return document_text(document)
 
 
-def parse_reach(document: dict[str, Any], where: str) -> Reach:
+def parse_reach(document: dict[str, Any], where: str) -> Reach | GroupedReach:
     """The reach that `reach_to_text` wrote; `where` it comes from is for errors."""
     version = document.get("schema_version")
     if isinstance(version, (bool, float)) or version != REACH_VERSION:
@@ -54,7 +59,7 @@ def parse_reach(document: dict[str, Any], where: str) -> Reach:
     try:
         columns = tuple(str(name) for name in document["item_columns"])
         confidence = float(document["confidence"])
-        left_out = document["left_out"]
+        left_out, errors = document["left_out"], document.get("predicted_errors")
         arrays: dict[str, Any] = {name: np.array(document[name], dtype=np.float64) for name in _ARRAYS}
         loaded = Reach(
             items=read_items(document, columns),
@@ -64,6 +69,7 @@ def parse_reach(document: dict[str, Any], where: str) -> Reach:
             users=_quantity(document["users"], confidence),
             left_out=None if left_out is None else _quantity(left_out, confidence),
             predicted_l1_error=float(document["predicted_l1_error"]),
+            predicted_errors=None if errors is None else np.array(errors, dtype=np.float64),
             guarantee=Guarantee.from_dict(document["guarantee"]),
             events=tuple(event_from_dict(event) for event in document["events"]),
             parameters=dict(document["parameters"]),
@@ -71,7 +77,10 @@ def parse_reach(document: dict[str, Any], where: str) -> Reach:
             ledger_head=read_head(document),
         )
         _check(loaded)
-        return loaded
+        groups = document.get("group_users")
+        if groups is None:
+            return loaded
+        return GroupedReach(loaded, tuple(_quantity(one, confidence) for one in groups))
     except KeyError as error:
         raise UnreadableSource(f"{where!r} is a damaged release: {error} is missing.") from None
     except (AttributeError, TypeError, ValueError, OverflowError, CrowdgramError) as error:
@@ -91,7 +100,7 @@ def _quantity(values: Any, confidence: float) -> Quantity:
 
 def _check(reach: Reach) -> None:
     check_items(reach.items, reach.item_columns)
-    for name in _ARRAYS:
+    for name in (*_ARRAYS, *([] if reach.predicted_errors is None else ["predicted_errors"])):
         column = getattr(reach, name)
         if column.ndim != 1 or not np.all(np.isfinite(column)) or np.any(column < 0):
             raise InvalidArgument(f"its {name} need to be finite numbers of at least 0", argument=None)

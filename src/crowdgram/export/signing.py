@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import InvalidArgument, SignatureFailure, UnreadableSource
 from ..results.grouped import GroupedRelease
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
 from .documents import parse_values
@@ -38,7 +39,7 @@ Saved = str | os.PathLike[str]
 class Verified:
     """A release whose signature holds. key: the public key that it was signed by, as text."""
 
-    release: Release | GroupedRelease | Reach
+    release: Release | GroupedRelease | Reach | GroupedReach
     key: str
 
 
@@ -65,7 +66,7 @@ def sign(
     return public
 
 
-def verify(path: Saved, key: Saved, signature: Saved | None = None) -> Release | GroupedRelease | Reach:
+def verify(path: Saved, key: Saved, signature: Saved | None = None) -> Release | GroupedRelease | Reach | GroupedReach:
     """Read a saved release whose signature by `key` holds; SignatureFailure if it does not.
 
     key: the public key of somebody you trust: its file, or its text. signature: its file; PATH.sig if it is not given.
@@ -115,7 +116,7 @@ def canonical(document: dict[str, Any]) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
-def _read(path: Saved) -> tuple[bytes, Release | GroupedRelease | Reach]:
+def _read(path: Saved) -> tuple[bytes, Release | GroupedRelease | Reach | GroupedReach]:
     """A saved release: what is signed of it, and what it says, from the same bytes."""
     where = os.fspath(path)
     document = read_document(read_text(path), where)

@@ -16,6 +16,7 @@ from ..arrays import Floats
 from ..errors import MissingDependency
 from ..escaping import guarded_cell
 from ..results.grouped import GroupedRelease, parts_of
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import FIGURES, Reach
 from ..results.release import Release
 from ..results.values import Measure, Other, Value, check_measure, is_unlisted, values_of
@@ -32,14 +33,16 @@ _NAMES: dict[Measure, str] = {"shares": "probability", "counts": "count"}
 _ERRORS = ("standard_error", "lower", "upper")
 
 
-def to_arrow(release: Release | GroupedRelease | Reach, measure: Measure = "shares") -> pyarrow.Table:
+def to_arrow(release: Release | GroupedRelease | Reach | GroupedReach, measure: Measure = "shares") -> pyarrow.Table:
     """An Arrow table."""
     import pyarrow as pa
 
     return pa.table(columns(release, measure))
 
 
-def to_pandas(release: Release | GroupedRelease | Reach, measure: Measure = "shares") -> pandas.DataFrame:
+def to_pandas(
+    release: Release | GroupedRelease | Reach | GroupedReach, measure: Measure = "shares"
+) -> pandas.DataFrame:
     """A pandas frame, in which integers and booleans stay what they are if one is missing."""
     library = _library("pandas")
     kept = columns(release, measure)
@@ -56,14 +59,16 @@ def to_pandas(release: Release | GroupedRelease | Reach, measure: Measure = "sha
     return frame
 
 
-def to_polars(release: Release | GroupedRelease | Reach, measure: Measure = "shares") -> polars.DataFrame:
+def to_polars(
+    release: Release | GroupedRelease | Reach | GroupedReach, measure: Measure = "shares"
+) -> polars.DataFrame:
     """A polars frame."""
     frame: polars.DataFrame = _library("polars").DataFrame(columns(release, measure))
     return frame
 
 
 def write_csv(
-    release: Release | GroupedRelease | Reach,
+    release: Release | GroupedRelease | Reach | GroupedReach,
     path: str | os.PathLike[str],
     measure: Measure = "shares",
     *,
@@ -94,7 +99,7 @@ def write_csv_table(table: pyarrow.Table, path: str | os.PathLike[str], *, overw
 
 
 def write_parquet(
-    release: Release | GroupedRelease | Reach,
+    release: Release | GroupedRelease | Reach | GroupedReach,
     path: str | os.PathLike[str],
     measure: Measure = "shares",
     *,
@@ -106,7 +111,7 @@ def write_parquet(
     """
     from pyarrow import parquet
 
-    joint = release.joint if isinstance(release, GroupedRelease) else release
+    joint = release.joint if isinstance(release, GroupedRelease | GroupedReach) else release
     about = {
         "crowdgram.guarantee": json.dumps(joint.guarantee.to_dict()),
         "crowdgram.sentence": joint.guarantee.sentence(),
@@ -122,7 +127,7 @@ def write_parquet(
     write_whole(path, target.getvalue(), overwrite=overwrite)
 
 
-def columns(release: Release | GroupedRelease | Reach, measure: Measure = "shares") -> dict[str, Any]:
+def columns(release: Release | GroupedRelease | Reach | GroupedReach, measure: Measure = "shares") -> dict[str, Any]:
     """The columns of a frame by name: item columns, then figures. By groups, the group and its share come first.
 
     In a column of strings the other item has its name; elsewhere it is missing. `is_other`, which is there only if
@@ -131,6 +136,8 @@ def columns(release: Release | GroupedRelease | Reach, measure: Measure = "share
     """
     if isinstance(release, Reach):
         return _columns_of_reach(release)
+    if isinstance(release, GroupedReach):
+        return _columns_of_grouped_reach(release)
     check_measure(measure)
     if isinstance(release, GroupedRelease):
         return _columns_by_group(release, measure)
@@ -144,6 +151,31 @@ def _columns(release: Release, measure: Measure) -> dict[str, Any]:
 def _columns_of_reach(reach: Reach) -> dict[str, Any]:
     arrays = (reach.counts, reach.standard_errors, reach.lower, reach.upper, reach.shares, *reach.share_intervals)
     return _with_items(reach, {name: np.array(each) for name, each in zip(FIGURES[:-1], arrays, strict=True)})
+
+
+def _columns_of_grouped_reach(grouped: GroupedReach) -> dict[str, Any]:
+    """A row for each item of the joint reach, by group; users of no group that was found come last.
+
+    Shares are of the users of the group. Of no group there is no number of users, and shares are missing.
+    """
+    joint, order = _columns_of_reach(grouped.joint), [place for own in grouped.places.values() for place in own]
+    users: list[float | None] = []
+    shares: dict[str, list[float | None]] = {name: [] for name in ("share", "share_lower", "share_upper")}
+    for group, places in grouped.places.items():
+        part = grouped.get(group)
+        found = (None,) * 3 if part is None else (part.shares, *part.share_intervals)
+        users += [None if part is None else part.users.value] * len(places)
+        for name, values in zip(shares, found, strict=True):
+            shares[name] += [None] * len(places) if values is None else values.tolist()
+    by, *items = grouped.joint.item_columns
+    return {
+        by: [joint[by][place] for place in order],
+        "group_users": users,
+        **{name: [joint[name][place] for place in order] for name in items},
+        **{name: [float(joint[name][place]) for place in order] for name in FIGURES[:4]},
+        **shares,
+        **({"is_other": [bool(joint["is_other"][place]) for place in order]} if "is_other" in joint else {}),
+    }
 
 
 def _with_items(release: Release | Reach, figures: dict[str, Floats]) -> dict[str, Any]:

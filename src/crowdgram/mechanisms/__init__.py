@@ -10,7 +10,8 @@ from .mechanism import MOST_RESERVED, PURE_LEAST, Costed, Discovering, Mechanism
 from .partition_selection import FoundByHistogram, FoundByRounds, find_items
 from .pilot_queries import FOUND, pilot_reserves
 from .prior import Prior
-from .reach import ItemUsers, ReachEstimate
+from .reach import ItemUsers
+from .reach_estimate import ReachEstimate
 from .request import Request, Weight
 from .shrink import expected, posteriors
 from .single_histogram import estimate_from_histogram

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
 
 from ..arrays import Floats, Integers
 from ..privacy import Cost, Guarantee, LaplaceEvent, Looks, Ready, Reserve
@@ -22,61 +21,33 @@ from ..stages import Stage
 from ..tables import BOOKS, FAR, MOST_ITEMS_PER_USER, UNIT, ItemReach, Norm, Presence, UsersByItems
 from .costs import gaussian_way, items_between, pure_way
 from .discovery import Finish
-from .estimate import CONFIDENCE, Parameters, half_width
+from .item_sizes import crowds_of_items
 from .mechanism import PURE_LEAST, Searching, check_whole
-from .pilot_queries import EDGES, HISTOGRAM_UNIT, PilotQuery
+from .pilot_queries import HISTOGRAM_UNIT, PilotQuery, looked_for
+from .reach_estimate import ReachEstimate, Taken, estimate_reach
 from .request import Request
-from .shrink import NoiseShape, shrink
-from .user_sizes import Bins, Crowds, read
+from .user_sizes import Bins
 
-__all__ = ["ItemUsers", "ReachEstimate"]
+__all__ = ["ItemUsers"]
 
-FIRST = PilotQuery("users by items, first look", 0.01, HISTOGRAM_UNIT)
-SECOND = PilotQuery("users by items, second look", 0.05, HISTOGRAM_UNIT)
-
-CORRECTION = 0.5
-"""Of what the bound takes off an item in the mean, which is added back: heavy users have other items than the crowd,
-but not wholly other ones. On real tables the whole overshoots and nothing falls short.
+FIRST = PilotQuery("users by items, first look", 0.01, HISTOGRAM_UNIT, grows=3.0, power=0.5)
+SECOND = PilotQuery("users by items, second look", 0.05, HISTOGRAM_UNIT, grows=1.6, power=0.2)
+"""Larger if items are few: a wrong bound is dearer beside the noise, and Gaussian noise, which pays for what is
+reserved, is seldom the best.
 """
-RESIDUAL = 0.7
-"""What is then left of the bias in l1, for the choice and the predicted error."""
+
+RESIDUAL = 0.6
+"""What is left of the bias in l1 after what is added back, for the choice."""
 LIGHT_BOOKS, LEAST_BOOKS, MOST_BOOKS = 0.5, 0.02, 0.05
 """Of UNIT, for the books in l1: LIGHT_BOOKS / bound, within these limits. They then have about the noise of items."""
 SQUARE_BOOKS = 0.15
 """Of UNIT, for the books in l2: costs items a hundredth."""
-DOUBT = 2.5
-"""Standard deviations of its own noise that *missing* is allowed to be off by in intervals."""
-SEEN = 2.0
-"""Standard deviations of its noise above which *missing* is added back."""
-TYPICAL = 2.3, 2.5 * FAR
-"""Items of users whom the bound scales down, and of those far above it, over the bound, if no histogram tells more."""
 WHOLE = 1.05
 """No bound is taken if its predicted error is at most this factor above the least: intervals then need no allowance."""
-UNSEEN = 16
-"""The bound if users are too few to be seen, or all items if these are fewer."""
 PARTS = 3
 """Points that a bin's users are spread over."""
 MOST_BOUNDS = 48
 SMALL_BOUNDS = 12
-
-
-@dataclass(frozen=True)
-class ReachEstimate:
-    """How many users have each item, from noisy values only.
-
-    counts: of users. standard_errors: of their noise. lower, upper: a CONFIDENCE interval for the table's own number,
-    noise and bound included. users: how many there are, with a CONFIDENCE interval. left_out: how many users the bound
-    takes off an item that all users have, likewise; None if it takes nothing off. predicted_l1_error: of all counts.
-    """
-
-    counts: Floats
-    standard_errors: Floats
-    lower: Floats
-    upper: Floats
-    users: tuple[float, float, float]
-    left_out: tuple[float, float, float] | None
-    predicted_l1_error: float
-    parameters: Parameters = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,14 +76,15 @@ class ItemUsers(Searching):
         return [look.reserve(guarantee, items) for look in (FIRST, SECOND)]
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
-        fewest, most = (number + BOOKS["l2"] for number in items_between(items))
+        fewest, most = items_between(items)
+        fewest, most = fewest + BOOKS["l2"], 2 * most + BOOKS["l2"]  # there are no more groups than items
         gaussian = [gaussian_way(trial, fewest, most)] if trial.guarantee.delta > 0.0 else []
         return [*([pure_way(trial)] if _may_finish_purely(trial) else []), *gaussian]
 
     def run(self, presence: Presence, budget: Ready, request: Request, /) -> ReachEstimate:
-        looks = budget.looks(self.reserves(budget.guarantee, request, presence.items))
+        looks = budget.looks(self.reserves(budget.guarantee, request, looked_for(presence.items, request)))
         request.report(Stage.BOUNDING)
-        chosen, taken = self._choose(presence, looks)
+        chosen, taken = self._choose(presence, looks, request)
         request.report(Stage.SUMMING)
         sums = presence.sum(chosen)
         request.report(Stage.NOISE)
@@ -121,7 +93,7 @@ class ItemUsers(Searching):
             noisy, event = pure.laplace(
                 "users by item", sums.values, bound=sums.bound.l1, epsilon=pure.remaining_epsilon()
             )
-            return _estimate(noisy, chosen, taken, _deviation(event), "laplace", presence.items)
+            return estimate_reach(noisy, chosen, taken, _deviation(event), "laplace", presence.items)
         rounds = looks.rounds()
         noisy, normal = rounds.gaussian(
             "users by item",
@@ -130,27 +102,34 @@ class ItemUsers(Searching):
             mu=rounds.remaining_mu(len(sums.values)),
             non_negative=sums.bound.non_negative,
         )
-        return _estimate(noisy, chosen, taken, normal.sigma, "gaussian", presence.items)
+        return estimate_reach(noisy, chosen, taken, normal.sigma, "gaussian", presence.items)
 
-    def _choose(self, presence: Presence, looks: Looks) -> tuple[ItemReach, _Taken | None]:
-        """The sums to ask for, and what their bound is expected to take off all items, if users were seen."""
-        items = presence.items
+    def _choose(self, presence: Presence, looks: Looks, request: Request) -> tuple[ItemReach, Taken | None]:
+        """The sums to ask for, and what their bound is expected to take off all items, if there was a look."""
+        items, group_of, looked = presence.items, request.group_of, looked_for(presence.items, request)
         if self.max_items_per_user is not None or items == 1:
-            return _least_noise(looks, items, min(self.max_items_per_user or 1, items)), None
-        edges = [*(edge for edge in EDGES if edge < items), items]
+            bound = min(self.max_items_per_user or 1, items)
+            return min(_candidates(looks, items, [bound], group_of), key=lambda one: one.noise).sums, None
+        edges = _edges(items)
         histogram = presence.sum(UsersByItems(edges)).values
-        found = _histogram(histogram, looks, FIRST.purpose, FIRST.part, edges)
-        prices = _prices(found, looks, items)
+        found = _histogram(histogram, looks, FIRST.purpose, FIRST.most(looked), edges)
+        prices = _prices(found, looks, items, group_of)
         # Gaussian noise pays for what is reserved, taken or not.
-        if prices is None or prices.chosen.sums.norm == "l2" or prices.worth_knowing > SECOND.part * prices.noise:
-            found += _histogram(histogram, looks, SECOND.purpose, SECOND.part, edges)
-            prices = _prices(found, looks, items)
-        if prices is not None:
-            return prices.chosen.sums, prices.taken
-        # Too few users to be seen. If they are fewer than the noise that a larger bound brings, all is noise.
-        bound = min(items, UNSEEN)
-        few = float(found.users.sum()) * looks.guarantee.epsilon < bound
-        return _least_noise(looks, items, 1 if few else bound), None
+        if prices.chosen.sums.norm == "l2" or prices.worth_knowing > SECOND.most(looked) * prices.noise:
+            found += _histogram(histogram, looks, SECOND.purpose, SECOND.most(looked), edges)
+            prices = _prices(found, looks, items, group_of)
+        return prices.chosen.sums, prices.taken
+
+
+def _edges(items: int) -> list[int]:
+    """1, 2, 3, 5, 8, 13, ..., and all items by themselves: a bound need not be known better, and more bins hold fewer
+    users in the same noise.
+    """
+    edges, after = [1], 2
+    while after < items - 1:
+        edges.append(after)
+        after += edges[-2]
+    return sorted({*edges, max(items - 1, 1), items})
 
 
 def _may_finish_purely(looks: Looks) -> bool:
@@ -186,16 +165,6 @@ class _Candidate:
 
 
 @dataclass(frozen=True)
-class _Taken:
-    """What a bound takes off all items together, in users: the mean over crowds that are possible, and the root mean
-    square, in which users who are too few to be seen weigh more.
-    """
-
-    mean: float
-    root_mean_square: float
-
-
-@dataclass(frozen=True)
 class _Prices:
     """A row for each crowd that is possible, with its weight, and a column for each candidate: predicted l1 errors, and
     what the bound takes off all items.
@@ -205,6 +174,8 @@ class _Prices:
     weights: Floats
     errors: Floats
     taken_off: Floats
+    users: Floats
+    sizes: Floats
 
     @property
     def place(self) -> int:
@@ -222,9 +193,11 @@ class _Prices:
         return self.chosen.noise
 
     @property
-    def taken(self) -> _Taken:
-        one = self.taken_off[:, self.place]
-        return _Taken(float(self.weights @ one), math.sqrt(float(self.weights @ one**2)))
+    def taken(self) -> Taken:
+        sums = self.chosen.sums
+        lack, far = 1 - _weights(sums, self.sizes), self.sizes > FAR * sums.bound_on_items
+        near = self.users @ np.where(far, 0.0, lack), self.users @ np.where(far, lack, 0.0)
+        return Taken(self.weights, self.taken_off[:, self.place], *near)
 
     @property
     def worth_knowing(self) -> float:
@@ -232,31 +205,29 @@ class _Prices:
         return float((self.weights @ self.errors).min() - self.weights @ self.errors.min(axis=1))
 
 
-def _candidates(looks: Looks, items: int, bounds: Sequence[int]) -> list[_Candidate]:
+def _candidates(looks: Looks, items: int, bounds: Sequence[int], group_of: tuple[int, ...]) -> list[_Candidate]:
     """Both noises with each bound, as far as the budget allows them."""
     found = []
     if _may_finish_purely(looks):
         scale = looks.laplace_scale(UNIT, looks.remaining_epsilon())
         found += [
             _Candidate(one, items * scale / one.full_weight, one.bound_on_items >= items)
-            for one in _sums(bounds, items, "l1")
+            for one in _sums(bounds, items, "l1", group_of)
         ]
     if looks.guarantee.delta > 0.0:
-        sigma = looks.gaussian_sigma(UNIT, looks.remaining_mu(items + BOOKS["l2"]), non_negative=True)
+        sigma = looks.gaussian_sigma(
+            UNIT, looks.remaining_mu(items + max(group_of, default=-1) + 1 + BOOKS["l2"]), non_negative=True
+        )
         mean = math.sqrt(2 / math.pi) * sigma
         found += [
             _Candidate(one, items * mean / one.full_weight, one.bound_on_items >= items)
-            for one in _sums(bounds, items, "l2")
+            for one in _sums(bounds, items, "l2", group_of)
         ]
     return found
 
 
-def _least_noise(looks: Looks, items: int, bound: int) -> ItemReach:
-    return min(_candidates(looks, items, [bound]), key=lambda one: one.noise).sums
-
-
-def _sums(bounds: Sequence[int], items: int, norm: Norm) -> list[ItemReach]:
-    return [ItemReach(bound, norm, round(_books(bound, items, norm) * UNIT)) for bound in bounds]
+def _sums(bounds: Sequence[int], items: int, norm: Norm, group_of: tuple[int, ...]) -> list[ItemReach]:
+    return [ItemReach(bound, norm, round(_books(bound, items, norm) * UNIT), group_of) for bound in bounds]
 
 
 def _books(bound: int, items: int, norm: Norm) -> float:
@@ -265,131 +236,30 @@ def _books(bound: int, items: int, norm: Norm) -> float:
     return 0.0 if bound >= items else min(max(LIGHT_BOOKS / bound, LEAST_BOOKS), MOST_BOOKS)
 
 
-def _prices(seen: Bins, looks: Looks, items: int) -> _Prices | None:
-    """The predicted error of each candidate: sqrt(n^2 + (RESIDUAL b)^2), with n = noise k / (noise + k).
+def _prices(seen: Bins, looks: Looks, items: int, group_of: tuple[int, ...]) -> _Prices:
+    """The predicted error of each candidate: sqrt(n^2 + (RESIDUAL b)^2), with n = noise h / (noise + h).
 
-    where: k = sum_u w_u d_u is what the bound keeps of all users' items, b = sum_u (1 - w_u) d_u what it takes. Noise
-    counts for k at most, because shrinkage makes an item zero that is lost in it. None if no user is seen.
+    where: b = sum_u (1 - w_u) d_u is what the bound takes of all users' items; h = k + noise / sqrt(items), with k =
+    sum_u w_u d_u what it keeps, and the noise of the sum of all. Noise counts for h at most, because shrinkage makes
+    an item zero that is lost in it.
     """
-    crowds = read(seen)
-    if crowds is None:
-        return None
-    users, sizes = _points(crowds, items)
-    most = float(sizes[users.max(axis=0) > 0].max())
-    geometric = np.rint(np.geomspace(1, max(most, 1.0), MOST_BOUNDS)).astype(int).tolist()
-    bounds = sorted({min(one, items) for one in (*geometric, *range(1, SMALL_BOUNDS + 1), math.ceil(most), items)})
-    candidates = _candidates(looks, items, bounds)
+    crowds = crowds_of_items(seen, items)
+    users, sizes = np.repeat(crowds.users / PARTS, PARTS, axis=1), crowds.points(PARTS)
+    geometric = np.rint(np.geomspace(1, items, MOST_BOUNDS)).astype(int).tolist()
+    bounds = sorted({min(one, items) for one in (*geometric, *range(1, SMALL_BOUNDS + 1), items)})
+    candidates = _candidates(looks, items, bounds, group_of)
     weights = np.stack([_weights(one.sums, sizes) for one in candidates], axis=1)
-    kept, taken = users @ (sizes[:, None] * weights), users @ (sizes[:, None] * (1 - weights))
+    kept, lack = users @ (sizes[:, None] * weights), sizes[:, None] * (1 - weights)
+    taken = np.hypot(
+        users @ lack, np.sqrt(crowds.deviations**2 @ lack.reshape(-1, PARTS, lack.shape[1]).mean(axis=1) ** 2)
+    )
     noise = np.array([one.noise for one in candidates])
-    errors = np.hypot(noise * kept / (noise + kept), RESIDUAL * taken)
-    return _Prices(candidates, crowds.weights, errors, taken)
-
-
-def _points(crowds: Crowds, items: int) -> tuple[Floats, Floats]:
-    """Every bin's users, spread evenly on the log scale over PARTS points, and their numbers of items."""
-    inside = (np.arange(PARTS) + 0.5) / PARTS - 0.5
-    sizes = crowds.sizes[:, None] * np.exp2(crowds.octaves[:, None] * inside)
-    users = np.repeat(crowds.users / PARTS, PARTS, axis=1)
-    return users, np.clip(sizes.ravel(), 1.0, items)
+    hidden = kept + noise / math.sqrt(items)
+    errors = np.hypot(noise * hidden / (noise + hidden), RESIDUAL * taken)
+    return _Prices(candidates, crowds.weights, errors, taken, users, sizes)
 
 
 def _weights(sums: ItemReach, sizes: Floats) -> Floats:
     """W_u / W of users with so many items."""
     part: Floats = np.minimum(1.0, sums.bound_on_items / sizes)
     return part if sums.norm == "l1" else np.sqrt(part)
-
-
-# --- from noisy sums to an estimate
-
-
-@dataclass(frozen=True)
-class _Books:
-    """What the noisy books say, in users: kept, and missing in all and of users far above the bound. error: the
-    standard deviation of each of the three coordinates that they are made of.
-    """
-
-    kept: float
-    missing: float
-    far: float
-    error: float
-
-    def bias(self, low: Floats, high: Floats, ratio: float) -> tuple[Floats, Floats]:
-        """Between what the bound may take off an item whose sum lies between `low` and `high`.
-
-        A user who has it and is not far above the bound adds w >= 1 / ratio to its sum and lacks 1 - w <= (ratio - 1)
-        w; all others lack at most `far`. So an item lacks at most (ratio - 1) of its sum and `far`, and never more than
-        `missing`. The users who do not have it lack as much of what is kept beside its sum, and the item all the rest.
-        """
-        doubt = DOUBT * self.error
-        most, far = max(self.missing, 0.0) + math.sqrt(2) * doubt, max(self.far, 0.0) + doubt
-        up = np.minimum(most, (ratio - 1) * np.maximum(high, 0.0) + far)
-        others = (ratio - 1) * np.maximum(self.kept + doubt - low, 0.0) + far
-        return np.maximum(self.missing - math.sqrt(2) * doubt - others, 0.0), up
-
-
-def _estimate(
-    noisy: Integers, sums: ItemReach, taken: _Taken | None, deviation: float, shape: NoiseShape, items: int
-) -> ReachEstimate:
-    first, weight, bound = BOOKS[sums.norm], sums.full_weight, sums.bound_on_items
-    values = noisy.astype(np.float64)
-    raw, noise = values[first:] / weight, np.full(items, deviation / weight)
-    users = _number_of_users(values, sums, deviation)
-    half = half_width(shape, noise)
-    shrunk = shrink(raw, noise, shape)
-    low, high, added, left_out, lost = raw - half, raw + half, np.zeros(items), None, 0.0
-    if bound < items:
-        kept, near, far = (float(one) / sums.books for one in values[:3])
-        books = _Books(kept, near + far, far if FAR * bound < items else 0.0, deviation / sums.books)
-        least, most = books.bias(low, high, FAR if sums.norm == "l1" else math.sqrt(FAR))
-        low, high = low + least, high + most
-        taken = taken or _taken_by_books(sums, books, near, items)
-        added = _typical_bias(shrunk.means, taken.mean, books)
-        lost = max(taken.root_mean_square, float(added.sum()))
-        doubt = math.sqrt(2) * float(special.ndtri((1 + CONFIDENCE) / 2)) * books.error
-        missing = max(books.missing, 0.0)
-        left_out = missing, max(books.missing - doubt, 0.0), max(books.missing + doubt, missing)
-    lower, upper = np.clip(low, 0.0, users[2]), np.clip(high, 0.0, users[2])
-    return ReachEstimate(
-        counts=np.clip(shrunk.means + CORRECTION * added, lower, upper),
-        standard_errors=noise,
-        lower=lower,
-        upper=upper,
-        users=users,
-        left_out=left_out,
-        predicted_l1_error=math.hypot(float(shrunk.spreads.sum()), RESIDUAL * lost),
-        parameters={"noise": shape, "max_items_per_user": bound},
-    )
-
-
-def _taken_by_books(sums: ItemReach, books: _Books, near: float, items: int) -> _Taken:
-    """What the bound takes off all items, if only the books tell it."""
-    parts = (near, books.far), TYPICAL
-    lacking = [
-        max(missing, 0.0) * min(times * sums.bound_on_items, items) for missing, times in zip(*parts, strict=True)
-    ]
-    return _Taken(sum(lacking), sum(lacking))
-
-
-def _typical_bias(shrunk: Floats, taken: float, books: _Books) -> Floats:
-    """What the bound takes off each item if heavy users have it as often as others: at most `missing`, and nothing if
-    that is not seen above its noise.
-    """
-    total = float(shrunk.sum())
-    if total <= 0.0 or books.missing < SEEN * books.error:
-        return np.zeros(len(shrunk))
-    return np.minimum(shrunk * taken / total, books.missing)
-
-
-def _number_of_users(values: Floats, sums: ItemReach, deviation: float) -> tuple[float, float, float]:
-    """How many users there are, with an interval: by the books, which everybody adds to alike; in l1 everybody adds
-    UNIT in all too, which tells more if items are few.
-    """
-    ways = [(values[:3], sums.books)] if sums.books else []
-    if sums.norm == "l1":
-        ways.append((values, UNIT))
-    added, each = min(ways, key=lambda way: math.sqrt(len(way[0])) / way[1])
-    found, error = float(added.sum()) / each, math.sqrt(len(added)) * deviation / each
-    half = float(special.ndtri((1 + CONFIDENCE) / 2)) * error * (1.05 if sums.norm == "l1" else 1.0)
-    value = max(found, 1.0)
-    return value, min(max(found - half, 0.0), value), max(found + half, value)

@@ -23,7 +23,8 @@ Report = Callable[[Stage], None]
 class Request:
     """Public choices, and noisy values bought before. `report` is called with each stage. `found`: items were
     discovered. `seen_rows`: users by rows with noise, if they were bought before items were known. `prior`: a public
-    distribution over the items, of positive shares.
+    distribution over the items, of positive shares. `group_of`: the number of each item's group, or -1, if users of
+    groups are to be counted.
     """
 
     weight: Weight
@@ -32,6 +33,7 @@ class Request:
     found: bool = False
     seen_rows: RowHistogram | None = None
     prior: Floats | None = None
+    group_of: tuple[int, ...] = ()
 
     @property
     def buys_rows(self) -> bool:

@@ -32,7 +32,7 @@ QUADRATURE_REACH: dict[str, int] = {"gaussian": 6, "laplace": 8}
 """Standard deviations beyond which a value cannot be noise around a grid point."""
 ITERATIONS = 60
 LONG = 400
-"""Iterations without a flat prior, which has them converge slowly near zero."""
+"""Iterations without a flat prior, which has them converge slowly near zero; and of kinds that are hard to tell."""
 SMALL_FIT = 2**14
 """Bins of values times grid points up to which one matrix for all of them takes half the time of a band each."""
 FEWEST = 20
@@ -53,11 +53,14 @@ STRATUM_SPAN = 2.0**0.5
 
 @dataclass(frozen=True)
 class Shrunk:
-    """Posterior means, mean absolute deviations and variances, one for each item."""
+    """Posterior means, mean absolute deviations and variances, one for each item. follow: how far a mean moves with its
+    value, and so with a bias of it, if a public prior holds it back; None without one.
+    """
 
     means: Floats
     spreads: Floats
     variances: Floats
+    follow: Floats | None = None
 
     def at(self, members: Integers) -> Shrunk:
         return Shrunk(self.means[members], self.spreads[members], self.variances[members])
@@ -66,6 +69,8 @@ class Shrunk:
         """Replace some of the items. units: what the others are measured in."""
         self.means[members], self.spreads[members] = other.means * units, other.spreads * units
         self.variances[members] = other.variances * units**2
+        if self.follow is not None and other.follow is not None:
+            self.follow[members] = other.follow
 
 
 def shrink(values: Floats, deviations: Floats, shape: NoiseShape, public: Floats | None = None) -> Shrunk:
@@ -78,7 +83,8 @@ def shrink(values: Floats, deviations: Floats, shape: NoiseShape, public: Floats
     see that even a right one could not be told, means follow it, and errors are those without it.
     """
     mean_absolute = np.sqrt(2 / np.pi) if shape == "gaussian" else np.sqrt(0.5)
-    found = Shrunk(np.maximum(values, 0.0), mean_absolute * deviations, deviations**2)
+    follow = None if public is None else np.ones(len(values))
+    found = Shrunk(np.maximum(values, 0.0), mean_absolute * deviations, deviations**2, follow)
     lone = np.ones(len(values), dtype=bool)
     support = 1.0 if public is None else min(1.0, float(((public / deviations) ** 2).sum()) / SEEN**2)
     for members, deviation in _alike(deviations):
@@ -123,7 +129,7 @@ def _near_or(each: _Values, without: Shrunk, density: Floats, support: float) ->
     logs = -0.5 * ((each.values - each.public) ** 2 / (prior + own) + np.log(2 * np.pi * (prior + own)))
     densities = np.vstack([density, np.exp(logs)]) + 1e-300
     weights = np.full(len(densities), 1 / len(densities))
-    for _ in range(ITERATIONS):
+    for _ in range(LONG):
         chances = weights[:, None] * densities
         chances /= chances.sum(axis=0)
         weights = chances.sum(axis=1) + PSEUDO_KIND
@@ -135,6 +141,7 @@ def _near_or(each: _Values, without: Shrunk, density: Floats, support: float) ->
         best,
         support * with_prior[0] + (1 - support) * without.spreads,
         support * with_prior[1] + (1 - support) * without.variances,
+        1.0 - support * (chances[1:] * (1.0 - trust)).sum(axis=0),
     )
 
 

@@ -26,6 +26,7 @@ from ..privacy import (
     event_to_dict,
 )
 from ..results.grouped import GroupedRelease
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
 from ..results.values import Quantity
@@ -48,9 +49,9 @@ _KINDS: dict[type, str] = {
 }
 
 
-def facts(result: Release | GroupedRelease | Reach, ledger: Ledger | None = None) -> dict[str, Any]:
+def facts(result: Release | GroupedRelease | Reach | GroupedReach, ledger: Ledger | None = None) -> dict[str, Any]:
     """All facts, by name. ledger: the one that the release was charged to, for what all of its releases come to."""
-    made = result.joint if isinstance(result, GroupedRelease) else result
+    made = result.joint if isinstance(result, GroupedRelease | GroupedReach) else result
     g, events, parameters = made.guarantee, made.events, made.parameters
     if ledger is not None and ledger.budget.adjacency is not g.adjacency:
         raise InvalidArgument(
@@ -140,9 +141,11 @@ def adjacent_tables(guarantee: Guarantee) -> str:
     )
 
 
-def _question(result: Release | GroupedRelease | Reach) -> str:
+def _question(result: Release | GroupedRelease | Reach | GroupedReach) -> str:
     if isinstance(result, Reach):
         return f"{QUESTION}: {' and '.join(result.item_columns)}"
+    if isinstance(result, GroupedReach):
+        return f"{QUESTION}: {' and '.join(result.joint.item_columns[1:])} for each {result.by}"
     if isinstance(result, GroupedRelease):
         return f"{measured_as(result.joint, result.joint.item_columns[1:], 'shares')} for each {result.by}"
     return measured_as(result, result.item_columns, "shares")
@@ -200,8 +203,8 @@ def _small_items(made: Release | Reach) -> str:
     return " ".join(said)
 
 
-def _unprotected(result: Release | GroupedRelease | Reach) -> list[str]:
-    made = result.joint if isinstance(result, GroupedRelease) else result
+def _unprotected(result: Release | GroupedRelease | Reach | GroupedReach) -> list[str]:
+    made = result.joint if isinstance(result, GroupedRelease | GroupedReach) else result
     said = ["The schema of the table: names and types of its columns."]
     if made.threshold_delta:
         said.append("The query: its columns, filter and budget. The items were found privately.")

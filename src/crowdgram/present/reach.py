@@ -5,25 +5,41 @@ from __future__ import annotations
 import warnings
 
 from ..errors import AccuracyWarning
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
-from ..results.values import Other, is_unlisted, label, values_of
+from ..results.values import Other, Value, is_unlisted, label, values_of
 from .markup import escape
-from .wording import whole_number
+from .wording import shorten, whole_number
 
-__all__ = ["QUESTION", "reach_chosen", "reach_sentences", "reach_too_little", "reach_view", "warn_of_little_reach"]
+__all__ = [
+    "QUESTION",
+    "groups_view",
+    "largest_groups",
+    "reach_chosen",
+    "reach_sentences",
+    "reach_too_little",
+    "reach_view",
+    "warn_of_little_reach",
+]
 
 QUESTION = "Users who have each item"
 _MOST_ROWS = 20
 _LONGEST = 40
+_ITEMS_IN_A_ROW, _NAMED = 3, 5
 
 
-def reach_sentences(reach: Reach) -> list[str]:
+def reach_sentences(result: Reach | GroupedReach) -> list[str]:
     """All sentences about the figures, except the warning that they are mostly noise."""
+    reach = result.joint if isinstance(result, GroupedReach) else result
+    several = "items counts for each of them"
+    if isinstance(result, GroupedReach):
+        several = "items, or is in several groups, counts for each of them"
     said = [
-        "A user who has several items counts for each of them, so counts do not sum to the number of users.",
+        f"A user who has several {several}, so counts do not sum to the number of users.",
         f"A {reach.confidence:.0%} interval covers the table's own number of users with the item.",
         f"Predicted l1 error of {_all(len(reach))}: {reach.predicted_l1_error:,.0f} users.",
         f"Users: {whole_number(reach.users)}.",
+        None if result is reach else "Shares are of the users of the group.",
         _bound(reach),
         _items(reach),
     ]
@@ -43,17 +59,27 @@ def reach_chosen(reach: Reach) -> str:
     return f"{what} The noise is the one with the smaller predicted error, and no bound had to be looked for."
 
 
-def reach_too_little(reach: Reach) -> str | None:
-    """The warning that a reach is mostly noise; None if it is not."""
+def reach_too_little(result: Reach | GroupedReach) -> str | None:
+    """The warning that a reach, or some of its groups, is mostly noise; None if it is not."""
+    reach = result.joint if isinstance(result, GroupedReach) else result
     if not reach.too_little:
-        return None
+        lost = result.too_little if isinstance(result, GroupedReach) else ()
+        if not lost:
+            return None
+        named = ", ".join(repr(str(one)) for one in lost[:_NAMED])
+        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        verb = "is" if len(lost) == 1 else "are"
+        return (
+            f"{len(lost)} of {len(result)} groups {verb} mostly noise, with a predicted l1 error above half of the sum "
+            f"of their counts: {named}{more}."
+        )
     return (
         f"the release is mostly noise: its predicted l1 error is {reach.predicted_l1_error:,.0f} users, and its counts "
         f"sum to {float(reach.counts.sum()):,.0f}. More users, a larger epsilon, or fewer items would help."
     )
 
 
-def warn_of_little_reach(made: Reach) -> None:
+def warn_of_little_reach(made: Reach | GroupedReach) -> None:
     """Warn if a reach is mostly noise, after it is made, paid for and stored."""
     said = reach_too_little(made)
     if said is not None:
@@ -76,6 +102,35 @@ def reach_view(reach: Reach) -> str:
         f"<div><p><b>{escape(QUESTION)}</b>. {escape(reach.guarantee.sentence())}</p><table><thead><tr>"
         f"<th>{escape(', '.join(reach.heads))}</th><th>users</th><th>{reach.confidence:.0%} interval</th>"
         f"<th>share of users</th></tr></thead><tbody>{rows}</tbody></table>{more}{warned}{said}</div>"
+    )
+
+
+def largest_groups(grouped: GroupedReach, n: int) -> list[Value]:
+    """The n groups with most users, in the order of the release."""
+    order = sorted(grouped.groups, key=lambda group: -grouped[group].users.value)[:n]
+    return [group for group in grouped if group in set(order)]
+
+
+def groups_view(grouped: GroupedReach) -> str:
+    """A table of the largest groups, the first items of each, and the guarantee of all. Everything is escaped."""
+    shown, rows = largest_groups(grouped, _MOST_ROWS), []
+    for group in shown:
+        own = grouped[group]
+        first = ", ".join(f"{shorten(label(one.item), 24)} {one.users:,.0f}" for one in own.top(_ITEMS_IN_A_ROW))
+        rows.append(
+            f"<tr><td style='text-align:left'>{escape(label(group), _LONGEST)}</td><td>{own.users.value:,.0f}</td>"
+            f"<td>{own.users.lower:,.0f} to {own.users.upper:,.0f}</td>"
+            f"<td style='text-align:left'>{escape(first)}</td></tr>"
+        )
+    little, more = reach_too_little(grouped), len(grouped) - len(shown)
+    rest = f"<p>and {more} more groups</p>" if more > 0 else ""
+    warned = "" if little is None else f"<p><b>{escape(little[0].upper() + little[1:])}</b></p>"
+    said = "".join(f"<p>{escape(one)}</p>" for one in reach_sentences(grouped))
+    return (
+        f"<div><p><b>{escape(QUESTION)}</b> for each {escape(grouped.by)}. {escape(grouped.guarantee.sentence())} This "
+        f"holds for all groups together.</p><table><thead><tr><th>{escape(grouped.by, _LONGEST)}</th><th>users</th>"
+        f"<th>{grouped.joint.confidence:.0%} interval</th><th>items of most users</th></tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>{rest}{warned}{said}</div>"
     )
 
 

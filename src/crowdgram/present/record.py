@@ -20,6 +20,7 @@ from ..errors import InvalidArgument, UnreadableSource
 from ..escaping import printable
 from ..privacy import Ledger
 from ..results.grouped import GroupedRelease
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
 from .facts import facts
@@ -45,7 +46,7 @@ class Field:
 
 
 def record(
-    result: Release | GroupedRelease | Reach,
+    result: Release | GroupedRelease | Reach | GroupedReach,
     *,
     operator: Mapping[str, Any] | None = None,
     ledger: Ledger | None = None,

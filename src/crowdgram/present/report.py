@@ -15,15 +15,17 @@ from ..errors import InvalidArgument
 from ..export import write_whole
 from ..export.documents import to_text
 from ..results.grouped import GroupedRelease
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
 from ..results.values import ItemEstimate, Measure, check_measure
 from .comparison import comparison
 from .numbers import interval, percent, percent_of, short
 from .pages import render
-from .pages.contexts import items_table, reach_table, story
+from .pages.contexts import items_table, reach_groups_table, reach_table, story
 from .pages.data import curve, listing
-from .reach import QUESTION
+from .reach import QUESTION, reach_too_little
+from .reach import largest_groups as reach_groups
 from .selection import largest_groups, top_listed
 from .wording import measured_as, too_little
 
@@ -35,7 +37,7 @@ _SHARES = 20
 _GROUPS = 100
 _COMPARED = 8
 
-Result = Release | GroupedRelease | Reach
+Result = Release | GroupedRelease | Reach | GroupedReach
 
 
 def report(
@@ -50,10 +52,11 @@ def report(
 
         crowdgram.report({"October": october, "November": november}, "both.html")
 
-    results: a release, a release by groups, a reach; or several by their labels. title: the heading. measure: "shares",
-    or "counts". It is one file that loads nothing. overwrite: also over a file that is there. Costs no privacy.
+    results: a release or a reach, of all or by groups; or several by their labels. title: the heading. measure:
+    "shares", or "counts". It is one file that loads nothing. overwrite: also over a file that is there. It costs no
+    privacy.
     """
-    if isinstance(results, Mapping) and not isinstance(results, GroupedRelease):
+    if isinstance(results, Mapping) and not isinstance(results, GroupedRelease | GroupedReach):
         write_whole(path, page_of_several(results, title, measure), overwrite=overwrite)
         return
     write_whole(path, page(results, title, measure), overwrite=overwrite)
@@ -133,7 +136,7 @@ def check_title(title: object) -> None:
 
 def terms(result: Result) -> tuple[str, ...]:
     """What a result promises and of how many users it is, in a row of a table."""
-    made = result.joint if isinstance(result, GroupedRelease) else result
+    made = result.joint if isinstance(result, GroupedRelease | GroupedReach) else result
     g = made.guarantee
     mechanism = "reach" if isinstance(made, Reach) else made.mechanism
     users, when = short(made.users) or "–", made.parameters.get("released_on", "–")
@@ -141,9 +144,9 @@ def terms(result: Result) -> tuple[str, ...]:
 
 
 def _check(result: object) -> None:
-    if not isinstance(result, Release | GroupedRelease | Reach):
+    if not isinstance(result, Release | GroupedRelease | Reach | GroupedReach):
         raise InvalidArgument(
-            f"results: a {type(result).__name__} is no result. Give a Release, a GroupedRelease or a Reach.",
+            f"results: a {type(result).__name__} is no result. Give a Release or a Reach, of all or by groups.",
             argument="results",
         )
 
@@ -163,16 +166,18 @@ def _context(
     blocks[f"{key}-list"] = found.block
     one: dict[str, Any] = {
         "key": key,
-        "kind": "groups" if isinstance(result, GroupedRelease) else "items",
+        "kind": "groups" if isinstance(result, GroupedRelease | GroupedReach) else "items",
         "title": said,
         "story": story(result, measure, where),
         "listing": found,
-        "what": "groups and items" if isinstance(result, GroupedRelease) else "items",
+        "what": "groups and items" if isinstance(result, GroupedRelease | GroupedReach) else "items",
         "digest": digest or hashlib.sha256(to_text(result).encode()).hexdigest(),
         "citation": _citation(result, title or said),
     }
     if isinstance(result, GroupedRelease):
         return {**one, **_groups(result, measure, key)}
+    if isinstance(result, GroupedReach):
+        return {**one, **_reach_groups(result, key)}
     drawn = curve(result)
     one |= {"curve": drawn is not None, "held": [], "of": "Share of users" if isinstance(result, Reach) else "Share"}
     if drawn is not None:
@@ -216,6 +221,31 @@ def _groups(grouped: GroupedRelease, measure: Measure, key: str) -> dict[str, An
     }
 
 
+def _reach_groups(grouped: GroupedReach, key: str) -> dict[str, Any]:
+    shown = reach_groups(grouped, _GROUPS)
+    places = {group: f"{key}-group-{number}" for number, group in enumerate(shown, 1)}
+    which = "" if len(shown) == len(grouped) else f" The {len(shown)} largest of {len(grouped):,} groups are here."
+    parts = []
+    for group in shown:
+        own = grouped[group]
+        little = reach_too_little(own)
+        parts.append(
+            {
+                "group": group,
+                "share": f"{own.users.value:,.0f} users ({own.users.lower:,.0f} to {own.users.upper:,.0f})",
+                "place": places[group],
+                "little": None if little is None else little[0].upper() + little[1:],
+                "table": reach_table(own, _ITEMS_OF_A_PART, "of the group's users"),
+            }
+        )
+    return {
+        "shares": reach_groups_table(grouped, _SHARES, places),
+        "comparison": None,
+        "about_groups": f"Shares are of the users of the group; a user may have several items.{which}",
+        "groups": parts,
+    }
+
+
 def _size(share: ItemEstimate) -> str:
     ends = share.probability, share.lower, share.upper
     return f"{percent_of(*ends)} of all ({interval(*ends, 'shares')})"
@@ -232,6 +262,9 @@ def _part(release: Release, kind: str, measure: Measure) -> dict[str, Any]:
 def _title(result: Result, measure: Measure) -> str:
     if isinstance(result, Reach):
         return f"{QUESTION.replace('each item', 'each')} {' and '.join(result.item_columns)}"
+    if isinstance(result, GroupedReach):
+        items = " and ".join(result.joint.item_columns[1:])
+        return f"{QUESTION.replace('each item', 'each')} {items}, for each {result.by}"
     if isinstance(result, GroupedRelease):
         return f"{measured_as(result.joint, result.joint.item_columns[1:], measure)} for each {result.by}"
     return measured_as(result, result.item_columns, measure)
@@ -239,7 +272,7 @@ def _title(result: Result, measure: Measure) -> str:
 
 def _citation(result: Result, title: str) -> str:
     """How to cite a result: what it is, since when, under which promise, and made by what."""
-    made = result.joint if isinstance(result, GroupedRelease) else result
+    made = result.joint if isinstance(result, GroupedRelease | GroupedReach) else result
     g, when = made.guarantee, made.parameters.get("released_on")
     day = "" if when is None else f" Released on {when}"
     promise = f"{g.epsilon:g}" if not g.delta else f"({g.epsilon:g}, {g.delta:g})"

@@ -11,6 +11,7 @@ from ..export.documents import parse, to_text
 from ..mechanisms import Costed, Request
 from ..privacy import Guarantee, Ledger, LedgerHead
 from ..results.grouped import GroupedRelease
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
 from ..tables import Within
@@ -122,7 +123,9 @@ def _refused(
     return BudgetExceeded(f"{refusal} {said}", epsilon=guarantee.epsilon, delta=guarantee.delta, remaining=remaining)
 
 
-def store_release(ledger: Ledger, charged: LedgerHead, release: Release | GroupedRelease | Reach) -> None:
+def store_release(
+    ledger: Ledger, charged: LedgerHead, release: Release | GroupedRelease | Reach | GroupedReach
+) -> None:
     """Store a finished release in its ledger, before anyone sees it."""
     try:
         ledger.settle(charged, release.events, to_text(release))
@@ -183,7 +186,7 @@ def largest_epsilon(
     return shorter if shorter >= MIN_EPSILON and fits(shorter) else low
 
 
-def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedRelease | Reach:
+def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedRelease | Reach | GroupedReach:
     """A finished release from its ledger: the last, or the one of this number. It costs no budget.
 
     Of a ledger that was opened for a period, the last is that of the period.

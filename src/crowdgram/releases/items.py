@@ -23,6 +23,7 @@ __all__ = [
     "Lists",
     "check_tells",
     "found_domain",
+    "group_numbers",
     "missing_lists",
     "named_items",
     "public_domain",
@@ -192,6 +193,15 @@ def found_domain(rows: Rows, lists: Lists, found: Sequence[Any]) -> Domain:
     elif lists.grouped:
         groups = tuple(dict.fromkeys(pair[0] for pair in found))
     return Domain(tuple(found), rows.item_types, other=lists.groups is None, groups=groups)
+
+
+def group_numbers(domain: Domain) -> tuple[int, ...]:
+    """The number of the group of each place of a domain by groups, in the order of the groups; -1: of no group."""
+    listed: tuple[Any, ...] = domain.items
+    groups = domain.groups or tuple(dict.fromkeys(pair[0] for pair in listed))
+    number = {group: place for place, group in enumerate(groups)}
+    own = tuple(number[group] for group in domain.groups)
+    return (*(number[pair[0]] for pair in listed), *own, *([-1] if domain.other else []))
 
 
 def named_items(domain: Domain, name: str) -> tuple[Item, ...]:

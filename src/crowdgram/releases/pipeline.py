@@ -37,6 +37,7 @@ from ..present.wording import warn_of_too_little
 from ..privacy import EXACT, Adjacency, Guarantee, Ledger, LedgerHead, Opening, Ready, Sampler, Spending, check_sampler
 from ..results.covariance import number_of_users
 from ..results.grouped import GroupedRelease
+from ..results.grouped_reach import GroupedReach
 from ..results.marginals import widen_intervals
 from ..results.reach import Reach
 from ..results.release import OWN_SUM, Release
@@ -52,7 +53,17 @@ from .budgets import (
     store_release,
 )
 from .exception_hygiene import sanitize_errors
-from .items import Lists, check_tells, found_domain, named_items, public_domain, read_lists, sought_rows, with_bins
+from .items import (
+    Lists,
+    check_tells,
+    found_domain,
+    group_numbers,
+    named_items,
+    public_domain,
+    read_lists,
+    sought_rows,
+    with_bins,
+)
 from .priors import ReadPrior, read_prior
 from .query import Column, Columns, Query
 from .registry import as_mechanism
@@ -170,7 +181,7 @@ def release(
         max_rows_per_user=max_rows_per_user,
     )
     made = run(table, query, ledger=ledger, progress=progress)
-    assert not isinstance(made, Reach)
+    assert not isinstance(made, Reach | GroupedReach)
     return made
 
 
@@ -181,7 +192,7 @@ def run(
     ledger: LedgerLike | None = None,
     progress: Progress | None = None,
     sampler: Sampler = EXACT,
-) -> Release | GroupedRelease | Reach:
+) -> Release | GroupedRelease | Reach | GroupedReach:
     """Answer `query`. Not public: only an audit or a test may give another sampler than `EXACT`."""
     mechanism = query.mechanism
     guarantee, search = promise_of(query)
@@ -224,6 +235,7 @@ def run(
                 estimate = _estimate_found(rows, items, found, public)
             else:
                 request = replace(request, found=True, seen_rows=found.seen_rows, prior=public)
+                request = _counting_groups(request, query, items)
                 estimate = _estimate(rows, items, follows, found.spending, request)
                 estimate = replace(estimate, parameters={"discovery_share": plan.share, **estimate.parameters})
         report(Stage.CHECKING)
@@ -233,9 +245,9 @@ def run(
         parameters = {"items": len(items), **query.bound, **period_parameters(budget), **known, **estimate.parameters}
         parameters["released_on"] = today
         about = _About(named, rows.names, guarantee, spending, parameters, versions, charged)
-        made: Release | GroupedRelease | Reach
+        made: Release | GroupedRelease | Reach | GroupedReach
         if isinstance(estimate, ReachEstimate):
-            made = _reach(estimate, about)
+            made = _reach(estimate, about, grouped=query.grouped)
         else:
             joint = _release(estimate, about, mechanism.name, query.weight)
             made = GroupedRelease(joint) if query.grouped else joint
@@ -284,7 +296,15 @@ def read_public(rows: Rows, query: Query, report: Progress) -> tuple[Lists, Read
         if prior is not None:
             prior.check_covers(items)
             request = replace(request, prior=prior.over(items))
+    if items is not None:
+        request = _counting_groups(request, query, items)
     return lists, prior, items, request
+
+
+def _counting_groups(request: Request, query: Query, items: Domain) -> Request:
+    """The request, with the group of each item if users of groups are to be counted."""
+    counted = query.grouped and isinstance(query.mechanism, ItemUsers)
+    return replace(request, group_of=group_numbers(items)) if counted else request
 
 
 def _estimate(
@@ -349,8 +369,8 @@ def _release(estimate: Estimate, about: _About, mechanism: str, weight: str) -> 
     return replace(widen_intervals(joint), users=number_of_users(joint, estimate.users))
 
 
-def _reach(estimate: ReachEstimate, about: _About) -> Reach:
-    return Reach(
+def _reach(estimate: ReachEstimate, about: _About, *, grouped: bool) -> Reach | GroupedReach:
+    joint = Reach(
         items=about.items,
         item_columns=about.item_columns,
         counts=estimate.counts,
@@ -361,12 +381,14 @@ def _reach(estimate: ReachEstimate, about: _About) -> Reach:
         users=Quantity(*estimate.users, CONFIDENCE),
         left_out=None if estimate.left_out is None else Quantity(*estimate.left_out, CONFIDENCE),
         predicted_l1_error=estimate.predicted_l1_error,
+        predicted_errors=estimate.predicted_errors,
         guarantee=about.guarantee,
         events=about.spending.events,
         parameters=about.parameters,
         versions=about.versions,
         ledger_head=about.ledger_head,
     )
+    return GroupedReach(joint, tuple(Quantity(*one, CONFIDENCE) for one in estimate.groups)) if grouped else joint
 
 
 def _plan(query: Query) -> tuple[Searching, DiscoveryPlan]:

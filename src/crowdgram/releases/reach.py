@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Required, TypedDict, Unpack, overload
 
 from ..mechanisms import ItemUsers
 from ..present.reach import warn_of_little_reach
 from ..privacy import Adjacency, Guarantee
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from .budgets import LedgerLike
 from .exception_hygiene import sanitize_errors
@@ -17,6 +18,27 @@ from .query import Column, Columns, Query
 __all__ = ["reach"]
 
 
+class _Asked(TypedDict, total=False):
+    """The arguments of `reach` that do not decide what it returns."""
+
+    user: Required[Column]
+    item: Required[Columns]
+    epsilon: Required[float]
+    delta: float
+    domain: object
+    count: str | None
+    where: object
+    other: str | None
+    adjacency: Adjacency | Literal["add-remove", "replace"]
+    max_items_per_user: int | None
+    ledger: LedgerLike | None
+    progress: Progress | None
+
+
+@overload
+def reach(table: object, *, by: None = None, groups: None = None, **asked: Unpack[_Asked]) -> Reach: ...
+@overload
+def reach(table: object, *, by: Column, groups: object = None, **asked: Unpack[_Asked]) -> GroupedReach: ...
 @sanitize_errors(then=warn_of_little_reach)
 def reach(
     table: object,
@@ -28,12 +50,14 @@ def reach(
     domain: object = None,
     count: str | None = None,
     where: object = None,
+    by: Column | None = None,
+    groups: object = None,
     other: str | None = None,
     adjacency: Adjacency | Literal["add-remove", "replace"] = Adjacency.ADD_REMOVE,
     max_items_per_user: int | None = None,
     ledger: LedgerLike | None = None,
     progress: Progress | None = None,
-) -> Reach:
+) -> Reach | GroupedReach:
     """Release how many users have each item at least once, and which share of all users, under user-level differential
     privacy.
 
@@ -41,6 +65,8 @@ def reach(
         of columns, an item is a combination of their values.
     count: a column of whole numbers. A row whose count is missing, negative or zero is dropped, and gives no item; how
         large a count is does not matter.
+    by, groups: users of each item in each group, and users of each group: as for `release`. The result is a
+        `GroupedReach`. A user may be in many groups; all of it has the one guarantee.
     other: the name of the item for all that is outside the domain: the users who have any of it ("other" if items are
         discovered).
     max_items_per_user: how many items of one user count fully; users with more count in part for each of their items,
@@ -53,7 +79,7 @@ def reach(
     Guarantee: the returned reach satisfies `reach.guarantee`, recomputed from `reach.events`: everything else that
     leaves this function (errors, stages) depends on the schema and on public arguments only.
     """
-    domain, _ = with_bins(item, None, domain, None)
+    domain, groups = with_bins(item, by, domain, groups)
     query = Query(
         user=user,
         item=item,
@@ -61,10 +87,12 @@ def reach(
         domain=domain,
         count=count,
         where=where,
+        by=by,
+        groups=groups,
         other=other,
         weight="users",
         mechanism=ItemUsers(max_items_per_user),
     )
     made = run(table, query, ledger=ledger, progress=progress)
-    assert isinstance(made, Reach)
+    assert isinstance(made, Reach | GroupedReach)
     return made

@@ -10,6 +10,7 @@ from ..errors import CrowdgramError, InvalidArgument, LedgerFailure
 from ..export.documents import load, parse, to_text
 from ..privacy import Cost, Entry, Ledger, LedgerHead
 from ..results.grouped import GroupedRelease
+from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
 from .budgets import LedgerLike
@@ -17,7 +18,7 @@ from .budgets import LedgerLike
 __all__ = ["verify_ledger"]
 
 Saved = str | os.PathLike[str]
-Result = Release | GroupedRelease | Reach
+Result = Release | GroupedRelease | Reach | GroupedReach
 
 
 def verify_ledger(
@@ -67,7 +68,7 @@ def _stored(ledger: Ledger, identity: str, entry: Entry, text: str) -> Result:
     fault = None
     try:
         made = parse(text, f"release {entry.number} of the ledger")
-        whole = made.joint if isinstance(made, GroupedRelease) else made
+        whole = made.joint if isinstance(made, GroupedRelease | GroupedReach) else made
         if whole.guarantee != entry.guarantee or whole.ledger_head != LedgerHead(identity, entry.number, entry.digest):
             fault = "is stored with another promise or charge than its own"
         elif not _alike(entry.plan.settled(whole.events, entry.guarantee), entry.settled):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .grouped import GroupedRelease
+from .grouped_reach import GroupedReach
 from .reach import Reach, ReachedItem
 from .release import Release
 from .series import Series, SeriesPoint
@@ -10,6 +11,7 @@ from .values import Difference, Item, ItemCount, ItemCounts, ItemEstimate, Other
 
 __all__ = [
     "Difference",
+    "GroupedReach",
     "GroupedRelease",
     "Item",
     "ItemCount",

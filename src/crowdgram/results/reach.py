@@ -58,7 +58,7 @@ class Reach(Result):
     nothing off. predicted_l1_error: of all counts together, in users. events: every draw of noise that the table paid
     for. parameters: how it was made; public. versions: of the software that made it. item_columns: the columns that
     items are values of; with several, items are tuples. ledger_head: where the ledger stood when it was charged;
-    None without one.
+    None without one. predicted_errors: the part of each item in predicted_l1_error.
     """
 
     _figures: ClassVar = FIGURES
@@ -78,6 +78,7 @@ class Reach(Result):
     versions: Mapping[str, str] = field(default_factory=dict)
     item_columns: tuple[str, ...] = ("item",)
     ledger_head: LedgerHead | None = None
+    predicted_errors: Floats | None = None
 
     def __repr__(self) -> str:
         g = self.guarantee

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...privacy import event_to_dict
 from ...results.grouped import GroupedRelease
+from ...results.grouped_reach import GroupedReach
 from ...results.reach import Reach
 from ...results.release import Release
 from ...results.values import ItemEstimate, Measure, Quantity, values_of
@@ -18,7 +19,18 @@ from ..selection import figures, top_listed
 from ..spending_parts import parts_of_budget, shares_of_events
 from ..wording import guess, predicted_in_words, sentences, too_little
 
-__all__ = ["Bar", "Row", "Table", "bar", "full_bar", "items_table", "key_figures", "reach_table", "story"]
+__all__ = [
+    "Bar",
+    "Row",
+    "Table",
+    "bar",
+    "full_bar",
+    "items_table",
+    "key_figures",
+    "reach_groups_table",
+    "reach_table",
+    "story",
+]
 
 _EVENTS = 100
 _UNKNOWN = "not measured"
@@ -112,7 +124,7 @@ def items_table(
     return Table(release.item_columns, said, f"{release.confidence:.0%} interval", rows, omission)
 
 
-def reach_table(reach: Reach, n: int) -> Table:
+def reach_table(reach: Reach, n: int, share: str = "of all users") -> Table:
     """The n items that most users have, and last the users of any that is not listed."""
     listed = [one for one in reach.top(n + 1) if one.item != reach.other][:n]
     full = full_bar(ItemEstimate(one.item, one.users, 0.0, one.lower, one.upper) for one in listed)
@@ -129,12 +141,31 @@ def reach_table(reach: Reach, n: int) -> Table:
     ]
     whole = len(reach) - (reach.other is not None)
     omission = f"The {n} items of most users, of {whole:,} items." if whole > n else None
-    return Table(reach.item_columns, "users", f"{reach.confidence:.0%} interval", rows, omission, ("of all users",))
+    return Table(reach.item_columns, "users", f"{reach.confidence:.0%} interval", rows, omission, (share,))
 
 
-def key_figures(result: Release | GroupedRelease | Reach) -> list[tuple[str, str, str]]:
+def reach_groups_table(grouped: GroupedReach, n: int, links: Mapping[Any, str]) -> Table:
+    """The n groups with most users."""
+    largest = sorted(grouped.groups, key=lambda group: -grouped[group].users.value)[:n]
+    sizes = [(group, grouped[group].users) for group in largest]
+    full = full_bar(ItemEstimate(group, one.value, 0.0, one.lower, one.upper) for group, one in sizes)
+    rows = [
+        Row(
+            group,
+            f"{one.value:,.0f}",
+            interval(one.value, one.lower, one.upper, "counts"),
+            bar(one.value, one.lower, one.upper, full),
+            link=links.get(group),
+        )
+        for group, one in sizes
+    ]
+    omission = f"The {n} largest of {len(grouped):,} groups." if len(grouped) > n else None
+    return Table((grouped.by,), "users", f"{grouped.joint.confidence:.0%} interval", rows, omission)
+
+
+def key_figures(result: Release | GroupedRelease | Reach | GroupedReach) -> list[tuple[str, str, str]]:
     """Label, figure and note of what a reader looks for first."""
-    made = result.joint if isinstance(result, GroupedRelease) else result
+    made = result.joint if isinstance(result, GroupedRelease | GroupedReach) else result
     g = made.guarantee
     listed = len(made) - (made.other is not None)
     found = [("Epsilon", f"{g.epsilon:g}", f"delta {g.delta:g}, {g.adjacency.value} of one {g.unit}")]
@@ -144,7 +175,7 @@ def key_figures(result: Release | GroupedRelease | Reach) -> list[tuple[str, str
         within = "" if bound is None or made.rows is None else f"; at most {bound:,} of each user"
         value, note = _total(made.rows)
         found.append(("Rows", value, f"{note}{within}"))
-    if isinstance(result, GroupedRelease):
+    if isinstance(result, GroupedRelease | GroupedReach):
         found.append(("Groups", f"{len(result):,}", f"{listed:,} items in all"))
     else:
         found.append(("Items", f"{listed:,}", "found privately" if made.threshold_delta else "from a public list"))
@@ -160,10 +191,10 @@ def key_figures(result: Release | GroupedRelease | Reach) -> list[tuple[str, str
     return found
 
 
-def story(result: Release | GroupedRelease | Reach, measure: Measure, where: str) -> dict[str, Any]:
+def story(result: Release | GroupedRelease | Reach | GroupedReach, measure: Measure, where: str) -> dict[str, Any]:
     """The sentences, facts and budget of a result, which all pages tell alike. where: what the guarantee is for."""
-    made = result.joint if isinstance(result, GroupedRelease) else result
-    if isinstance(result, Reach):
+    made = result.joint if isinstance(result, GroupedRelease | GroupedReach) else result
+    if isinstance(result, Reach | GroupedReach):
         noisy, said, little = "Counts are noisy.", reach_sentences(result), reach_too_little(result)
     else:
         joint = made if isinstance(made, Release) else None
@@ -191,7 +222,7 @@ def story(result: Release | GroupedRelease | Reach, measure: Measure, where: str
         "guarantee": made.guarantee.sentence(),
         "guess": guess(made.guarantee),
         "scope": f"It holds for everything {where} together"
-        + (", in however many groups a user is." if isinstance(result, GroupedRelease) else "."),
+        + (", in however many groups a user is." if isinstance(result, GroupedRelease | GroupedReach) else "."),
         "noisy": noisy,
         "sentences": said,
         "little": None if little is None else little[0].upper() + little[1:],

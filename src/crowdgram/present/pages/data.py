@@ -14,6 +14,7 @@ from ...arrays import Floats
 from ...escaping import guarded_cell, printable
 from ...export.tabular import columns
 from ...results.grouped import GroupedRelease
+from ...results.grouped_reach import GroupedReach
 from ...results.reach import Reach
 from ...results.release import Release
 from ...results.values import Measure, Other, values_of, whole_days
@@ -38,9 +39,9 @@ class Listing:
         self.block, self.listed, self.whole = block, listed, whole
 
 
-def listing(result: Release | GroupedRelease | Reach, measure: Measure, file: str) -> Listing:
+def listing(result: Release | GroupedRelease | Reach | GroupedReach, measure: Measure, file: str) -> Listing:
     """All items with their figures: those of `export`, rounded to six digits, most probable first."""
-    joint = result.joint if isinstance(result, GroupedRelease) else result
+    joint = result.joint if isinstance(result, GroupedRelease | GroupedReach) else result
     found = columns(result, measure)
     names = _names(result, list(found))
     value, low, high = _shown(result, measure)
@@ -61,13 +62,13 @@ def listing(result: Release | GroupedRelease | Reach, measure: Measure, file: st
     shown = np.asarray(found[value], dtype=float)[order]
     about = {
         "file": re.sub(r"[^a-z0-9]+", "-", file.lower()).strip("-")[:60] or "release",
-        "measure": "counts" if measure == "counts" or isinstance(result, Reach) else "shares",
+        "measure": "counts" if measure == "counts" or isinstance(result, Reach | GroupedReach) else "shares",
         "value": value,
         "lower": low,
         "upper": high,
         "confidence": f"{joint.confidence:.0%}",
         "full": _full(shown, np.asarray(found[high], dtype=float)[order], unlisted[order]),
-        "ranked": not isinstance(result, GroupedRelease),
+        "ranked": not isinstance(result, GroupedRelease | GroupedReach),
     }
     block = f'{{"about":{to_json(about)},"fields":[{",".join(fields)}]}}'
     return Listing(block, len(order), len(joint))
@@ -104,28 +105,32 @@ def series_block(labels: Sequence[str], name: str, lines: Sequence[Sequence[floa
     return to_json({"kind": "series", **told, "values": values})
 
 
-def _names(result: Release | GroupedRelease | Reach, found: Sequence[str]) -> list[str]:
+def _names(result: Release | GroupedRelease | Reach | GroupedReach, found: Sequence[str]) -> list[str]:
     """Those of the columns that hold names."""
-    if isinstance(result, GroupedRelease):
+    if isinstance(result, GroupedRelease | GroupedReach):
         return list(result.joint.item_columns)
     return list(found)[: len(result.item_columns)]
 
 
-def _shown(result: Release | GroupedRelease | Reach, measure: Measure) -> tuple[str, str, str]:
+def _shown(result: Release | GroupedRelease | Reach | GroupedReach, measure: Measure) -> tuple[str, str, str]:
     """The columns of the figure that is shown, and of its interval."""
-    if isinstance(result, Reach):
+    if isinstance(result, Reach | GroupedReach):
         return "users", "lower", "upper"
     return ("probability" if measure == "shares" else "count"), "lower", "upper"
 
 
 def _order(
-    result: Release | GroupedRelease | Reach, found: dict[str, Any], value: str, unlisted: np.ndarray[Any, Any]
+    result: Release | GroupedRelease | Reach | GroupedReach,
+    found: dict[str, Any],
+    value: str,
+    unlisted: np.ndarray[Any, Any],
 ) -> np.ndarray[Any, Any]:
     """Largest first, and what is not listed last; by groups, group after group, the largest first."""
     figures = np.asarray(found[value], dtype=float)
-    if not isinstance(result, GroupedRelease):
+    if not isinstance(result, GroupedRelease | GroupedReach):
         return np.lexsort((-figures, unlisted))
-    sizes = np.asarray(found["share" if "share" in found else "total"], dtype=float)
+    size = next(name for name in ("group_users", "share", "total") if name in found)
+    sizes = np.nan_to_num(np.asarray(found[size], dtype=float))
     groups = found[result.by]
     first = {group: place for place, group in reversed(list(enumerate(groups)))}
     whole = np.array([first[group] for group in groups])
@@ -134,10 +139,13 @@ def _order(
 
 
 def _texts(
-    result: Release | GroupedRelease | Reach, found: dict[str, Any], names: Sequence[str], order: np.ndarray[Any, Any]
+    result: Release | GroupedRelease | Reach | GroupedReach,
+    found: dict[str, Any],
+    names: Sequence[str],
+    order: np.ndarray[Any, Any],
 ) -> dict[str, list[Any]]:
     """The names of each column, in their order: numbers as they are, all else as text."""
-    joint = result.joint if isinstance(result, GroupedRelease) else result
+    joint = result.joint if isinstance(result, GroupedRelease | GroupedReach) else result
     days = dict(zip(names, whole_days(joint.items), strict=True))
     return {column: [_text(found[column][place], days[column]) for place in order.tolist()] for column in names}
 

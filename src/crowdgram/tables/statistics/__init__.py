@@ -29,7 +29,7 @@ from .centred import (
 )
 from .histograms import UsersByItems, UsersByRows
 from .item_sets import GAIN, SETS_BOUND, SPREAD, ItemSets, WeightedSets, item_set_of, item_sets, largest_part
-from .reach import BOOKS, FAR, MOST_ITEMS_PER_USER, ItemReach
+from .reach import BOOKS, FAR, GROUP_PART, MOST_ITEMS_PER_USER, ItemReach
 from .tallies import Tallies, Tally
 from .user_totals import HeldItems, RootOfItems, UserTotals, held_items, held_items_of, user_totals, user_totals_of
 
@@ -37,6 +37,7 @@ __all__ = [
     "BOOKS",
     "FAR",
     "GAIN",
+    "GROUP_PART",
     "MAX_BITS",
     "MAX_MASS_SCALE",
     "MAX_RADIUS",

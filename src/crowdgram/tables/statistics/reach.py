@@ -11,19 +11,22 @@ import numpy as np
 
 from ...arrays import Integers
 from ...errors import InvalidArgument
+from ..arrow import numbers_table
 from ..counts import Presence
 from .base import UNIT, Bound, BoundedSum, Norm, OneUser, Statistic, Vector, dense
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["BOOKS", "FAR", "MOST_ITEMS_PER_USER", "ItemReach"]
+__all__ = ["BOOKS", "FAR", "GROUP_PART", "MOST_ITEMS_PER_USER", "ItemReach"]
 
 FAR = 4
 """Users with more than so many times the bound are counted apart among those that it scales down."""
 BOOKS = {"l1": 4, "l2": 3}
 """Coordinates before those of the items, by norm: kept, missing, missing of users far above the bound; in l1, the rest.
 """
+GROUP_PART = 4
+"""By groups, a user adds to each of their groups so many times less than to an item: groups are larger than items."""
 MOST_ITEMS_PER_USER = 2**30
 _ABOVE = 1 + 2.0**-50
 
@@ -41,12 +44,18 @@ class ItemReach(Statistic[Presence, BoundedSum[Integers]]):
     and missing is what the bound takes off an item that all users have. In l1 what is left of UNIT goes to one more
     coordinate: then everybody adds UNIT in all, and the number of users follows from the noise of all sums.
 
+    By groups, items are pairs of a group and an item, `group_of[i]` is the group of pair i, or -1 if it is of none, and
+    after the items comes a coordinate for each group: V_u = floor(W_u / GROUP_PART) of each user who has a pair of it.
+    A user has at least as many pairs as groups, so W_u times 1 + 1 / GROUP_PART in l1, or times the root of 1 + 1 /
+    GROUP_PART^2 in l2, replaces W_u in the bound.
+
     Bound: UNIT, in the norm that is asked for; entries are non-negative.
     """
 
     bound_on_items: int
     norm: Norm
     books: int
+    group_of: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.bound_on_items <= MOST_ITEMS_PER_USER:
@@ -68,8 +77,14 @@ class ItemReach(Statistic[Presence, BoundedSum[Integers]]):
         """W: that of a user whose items are within the bound."""
         return self._weight(1)
 
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return max(self.group_of, default=-1) + 1
+
     def sum(self, view: Presence) -> BoundedSum[Integers]:
-        weighted = self._weighted(view.users)
+        users, members = self._users(view)
+        weighted = self._weighted(users)
         joined = view.cells.inner_join(weighted.select("user", "weight"), "user")
         by_item = joined.group_by("idx").agg(total=joined.weight.sum().cast("int64"))
         items = dense(view.engine.fetch(by_item, "summing users by item"), "total", view.items)
@@ -77,43 +92,73 @@ class ItemReach(Statistic[Presence, BoundedSum[Integers]]):
         summed = weighted.agg(**{name: weighted[name].sum().cast("int64") for name in names})
         found = view.engine.fetch(summed, "summing users by item")
         books = np.array([found.column(name)[0].as_py() or 0 for name in names], dtype=np.int64)
-        return BoundedSum(np.concatenate([books, items]), self.bound)
+        groups = np.zeros(0, dtype=np.int64)
+        if members is not None:
+            both = members.inner_join(weighted.select("user", "weight"), "user")
+            part = (both.weight // GROUP_PART).cast("int64")
+            by_group = both.group_by("idx").agg(total=part.sum().cast("int64"))
+            groups = dense(view.engine.fetch(by_group, "summing users by group"), "total", self.groups)
+            view.engine.drop(members)
+        return BoundedSum(np.concatenate([books, items, groups]), self.bound)
 
     def of_user(self, user: OneUser) -> Vector:
         size = len(user.counts)
         weight = self._weight(size)
+        groups = {self.group_of[item] for item in user.counts if self.group_of[item] >= 0} if self.group_of else set()
         kept = math.floor(float(weight) / float(self.full_weight) * float(self.books))
         missing = self.books - kept
         far = size > FAR * self.bound_on_items
         added = [kept, 0 if far else missing, missing if far else 0]
         if self.norm == "l1":
-            added.append(UNIT - self.books - weight * size)
-        return {**dict(enumerate(added)), **{BOOKS[self.norm] + item: weight for item in user.counts}}
+            added.append(UNIT - self.books - weight * size - weight // GROUP_PART * len(groups))
+        first = BOOKS[self.norm]
+        by_group = {first + len(self.group_of) + group: weight // GROUP_PART for group in groups}
+        return {**dict(enumerate(added)), **{first + item: weight for item in user.counts}, **by_group}
 
     def _weight(self, size: int) -> int:
         largest = max(size, self.bound_on_items)
         if self.norm == "l1":
-            return (UNIT - self.books) // largest
+            return self._length // largest
         return math.floor(float(self._length) / (math.sqrt(float(largest)) * _ABOVE))
 
     @property
     def _length(self) -> int:
-        """What the books leave of UNIT in l2."""
-        return math.isqrt(UNIT**2 - self.books**2)
+        """What the books leave of UNIT in the norm, over what groups add to a user's items."""
+        part = GROUP_PART
+        if self.norm == "l1":
+            left = UNIT - self.books
+            return part * left // (part + 1) if self.group_of else left
+        square = UNIT**2 - self.books**2
+        return math.isqrt(part**2 * square // (part**2 + 1) if self.group_of else square)
+
+    def _users(self, view: Presence) -> tuple[ir.Table, ir.Table | None]:
+        """(user, size, groups), the number of a user's items and groups; and which groups each user is in."""
+        if not self.group_of:
+            return view.users.mutate(groups=ibis.literal(0, "int64")), None
+        listed = np.array(self.group_of, dtype=np.int64)
+        kept = np.flatnonzero(listed >= 0)
+        places = view.engine.upload(numbers_table({"place": kept, "idx": listed[kept]}), "placing the groups")
+        cells = view.cells.rename(place="idx").inner_join(places, "place")
+        members = view.engine.keep(cells.select("user", "idx").distinct(), "finding the groups of each user")
+        view.engine.drop(places)
+        numbers = members.group_by("user").agg(groups=members.count())
+        joined = view.users.left_join(numbers, "user")
+        return joined.select("user", "size", groups=joined.groups.fill_null(0).cast("int64")), members
 
     def _weighted(self, users: ir.Table) -> ir.Table:
         """(user, weight, kept, missing, far, rest)."""
         largest = ibis.greatest(users["size"], ibis.literal(self.bound_on_items, "int64"))
         weight: Any
         if self.norm == "l1":
-            weight = (ibis.literal(UNIT - self.books, "int64") // largest).cast("int64")
+            weight = (ibis.literal(self._length, "int64") // largest).cast("int64")
         else:
             length = ibis.literal(float(self._length), "float64")
             weight = (length / (largest.cast("float64").sqrt() * ibis.literal(_ABOVE, "float64"))).floor()
-        one = users.select("user", "size", weight=weight.cast("int64"))
+        one = users.select("user", "size", "groups", weight=weight.cast("int64"))
         part = one.weight.cast("float64") / ibis.literal(float(self.full_weight), "float64")
         kept = (part * ibis.literal(float(self.books), "float64")).floor().cast("int64")
-        two = one.mutate(kept=kept, rest=UNIT - self.books - one.weight * one["size"])
+        of_groups = (one.weight // GROUP_PART).cast("int64") * one["groups"]
+        two = one.mutate(kept=kept, rest=UNIT - self.books - one.weight * one["size"] - of_groups)
         missing, far = self.books - two.kept, two["size"] > FAR * self.bound_on_items
         nothing = ibis.literal(0, "int64")
         return two.select(
