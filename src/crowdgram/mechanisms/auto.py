@@ -170,7 +170,7 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
         above, low, high = share_above(crowds, row_cap)
         parameters |= {"rows_above_bound": above, "rows_above_bound_low": low, "rows_above_bound_high": high}
         if not pilot.given:
-            moved, strange = bias_of(crowds, row_cap)
+            moved, strange = (each[:, 0] for each in bias_of(crowds, np.array([float(row_cap)])))
             disagreement = _measured(disagreement, pilot, noisy / UNIT, math.sqrt(2) * event.scale / UNIT, row_cap, k)
             bias = float(average_error(crowds.weights, disagreement.mean * moved + strange))
             square = disagreement.root_mean_square**2 * float(crowds.weights @ moved**2)
@@ -212,7 +212,8 @@ def _measured(
     one_noise = (early_deviation / totals[0]) ** 2 + (deviation / totals[1]) ** 2
     noise = one_noise * (1 + items * p**2)  # the divisors' too
     form = np.sqrt(p * (1 - np.minimum(p, 0.99)))
-    moved = float(crowds.weights @ (bias_of(crowds, cap)[0] - bias_of(crowds, row_cap)[0]))
+    low, high = crowds.weights @ bias_of(crowds, np.array([float(cap), float(row_cap)]))[0]
+    moved = float(low - high)
     one = math.sqrt(math.pi / 2) * moved * form / float(form.sum())
     variance = noise + np.outer(prior.values**2, one**2)
     return prior.given(-0.5 * (np.log(variance) + away**2 / variance).sum(axis=1))

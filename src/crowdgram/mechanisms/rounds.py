@@ -336,7 +336,7 @@ def _strangers(facts: Facts, spread: float) -> list[tuple[Floats, Floats]]:
     some = strange.any(axis=1)
     chance = float(rows.weights[some].sum())
     typical = average_error(rows.weights[some] / chance, strange[some]) if chance > 0.5 else np.zeros(len(at))
-    return [(at, typical), *((at, strange[one]) for one in rows.likely(POSSIBLE))]
+    return [(at, typical), *((at, strange[one]) for one in rows.equally_likely(POSSIBLE))]
 
 
 def _with_strangers(users: Floats, sizes: Floats, at: Floats, strange: Floats) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ not continue the crowd (robots, shared accounts), are taken to have nothing in c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,9 +36,10 @@ rests on what is unlikely and far off, and the mean of its logarithm, for which 
 """
 PARTS = 4
 """Points that a bin's users are spread over, and bounds for each bin: the best may lie inside one."""
-MOST_BOUNDS = 200
-LIKELY = 0.01
-"""Crowds less likely than this, compared with the likeliest, are left out."""
+MOST_BOUNDS = 80
+"""Bounds that are tried, over all orders of magnitude. They are at most a third of an octave apart, and the error is
+flat around the best.
+"""
 
 
 @dataclass(frozen=True)
@@ -141,11 +142,15 @@ def worth_knowing(crowds: Crowds, noise: float, disagreement: float, spread: Spr
     return float(costs.weights @ saved[:, int(np.argmin(costs.expected))])
 
 
-def bias_of(crowds: Crowds, bound: float) -> tuple[Floats, Floats]:
-    """2 TV(bound) for each of the crowds: the part that the disagreement multiplies, and that of strangers."""
+def bias_of(crowds: Crowds, bounds: Floats) -> tuple[Floats, Floats]:
+    """2 TV(bound) for each of the crowds (rows) and bounds (columns): the part that the disagreement multiplies, and
+    that of strangers.
+    """
     users, sizes, strange = _points(crowds)
-    before, after = users * sizes, users * np.minimum(sizes, bound)
-    return 2 * _variation(before, after, 1 - strange), 2 * _variation(before, after, strange)
+    before = users * sizes
+    after = before @ np.minimum(1.0, bounds[:, None] / sizes).T
+    whole, theirs = (_variations(before, sizes, bounds, after, part) for part in (np.ones(len(sizes)), strange))
+    return 2 * (whole - theirs), 2 * theirs
 
 
 def share_above(crowds: Crowds, bound: float) -> tuple[float, float, float]:
@@ -181,11 +186,8 @@ def _points(crowds: Crowds) -> tuple[Floats, Floats, Floats]:
 
 
 def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None) -> _Costs:
-    likely = crowds.weights > LIKELY * crowds.weights.max()
-    weights = crowds.weights[likely] / crowds.weights[likely].sum()
-    users, masses, strange = _points(
-        replace(crowds, users=crowds.users[likely], strangers=crowds.strangers[likely], weights=weights)
-    )
+    crowds = crowds.likely
+    users, masses, strange = _points(crowds)
     sizes, part = masses, disagreement + (1 - disagreement) * strange
     if spread is not None:
         users = np.concatenate([*(users * (1 - strange) * share for share in spread.shares), users * strange], axis=1)
@@ -198,11 +200,12 @@ def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | N
     before = users * masses
     after = before @ np.minimum(1.0, bounds[:, None] / sizes).T
     noises = noise * bounds / np.maximum(after, 1e-300)
-    return _Costs(bounds, weights, noises, 2 * _variations(before, sizes, bounds, after, part))
+    return _Costs(bounds, crowds.weights, noises, 2 * _variations(before, sizes, bounds, after, part))
 
 
 def _variations(before: Floats, sizes: Floats, bounds: Floats, after: Floats, part: Floats) -> Floats:
-    """`_variation` for every crowd (rows) and bound (columns); `after`: the sums that the bounds leave.
+    """Total variation between the users' shares of the sum before and after clipping, of which `part` counts, for every
+    crowd (rows) and bound (columns); `after`: the sums that the bounds leave.
 
     A point keeps min(1, R / size) of its sum. Divided by what all keep, that falls as sizes grow: shares rise up to one
     size and fall beyond it, and sums over the points below a size are enough.
@@ -220,13 +223,3 @@ def _variations(before: Floats, sizes: Floats, bounds: Floats, after: Floats, pa
     fallen = (sums[:, -1:] - below) / total - (kept_all - kept_below) / after
     variations: Floats = np.maximum(risen + fallen, 0.0) / 2
     return variations
-
-
-def _variation(before: Floats, after: Floats, part: Floats) -> Floats:
-    """Total variation between the users' shares of the sum before and after clipping, over the last axis, of which
-    `part` counts.
-    """
-    shares = before / before.sum(axis=-1, keepdims=True)
-    clipped = after / after.sum(axis=-1, keepdims=True)
-    variation: Floats = (part * np.abs(clipped - shares)).sum(axis=-1) / 2
-    return variation

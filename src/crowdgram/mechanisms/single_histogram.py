@@ -160,13 +160,12 @@ def choose_row_weights(seen: RowHistogram) -> RowWeights:
     if crowds is None:
         return RowWeights(unseen=seen)
     users, disagreement = crowds.typical, Disagreement.prior().root_mean_square
-    tried = []
-    for cap in seen.edges():
-        mass = float((users * np.minimum(crowds.sizes / cap, 1.0)).sum() / users.sum())
-        moved, strange = bias_of(crowds, cap)
-        bias = float(crowds.weights @ (disagreement * moved + strange))
-        tried.append((MISSED_BY_HALVING / mass + bias, RowWeights(cap, mass, bias, float(users.sum()))))
-    return min(tried, key=lambda one: one[0])[1]
+    caps = np.array(seen.edges(), dtype=np.float64)
+    masses = np.minimum(crowds.sizes / caps[:, None], 1.0) @ users / users.sum()
+    moved, strange = bias_of(crowds, caps)
+    biases = crowds.weights @ (disagreement * moved + strange)
+    best = int(np.argmin(MISSED_BY_HALVING / masses + biases))
+    return RowWeights(seen.edges()[best], float(masses[best]), float(biases[best]), float(users.sum()))
 
 
 def find_by_histogram(

@@ -42,6 +42,8 @@ CLEARLY_MORE = 2.5
 """Standard deviations by which users exceed those before them if they are a crowd of their own."""
 UNLIKELY = 0.01
 """Readings that are less likely are left out."""
+LIKELY = 0.01
+"""Crowds less likely than this, compared with the likeliest, do not count in what is expected."""
 LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
 
@@ -114,6 +116,21 @@ class Crowds:
         parts = [np.average(self.strangers[inverse.ravel() == one], axis=0) for one in range(len(weights))]
         return replace(self, users=users, weights=weights, strangers=np.array(parts), readings=both[0], kinds=both[1])
 
+    @cached_property
+    def likely(self) -> Crowds:
+        """Without crowds that are far less likely than others."""
+        kept = self.weights > LIKELY * self.weights.max()
+        if kept.all():
+            return self
+        return replace(
+            self,
+            users=self.users[kept],
+            weights=self.weights[kept] / self.weights[kept].sum(),
+            strangers=self.strangers[kept],
+            readings=self.readings[kept],
+            kinds=self.kinds[kept],
+        )
+
     def capped(self, most: float) -> Crowds:
         """The same users, of size `most` at most."""
         over = self.sizes > most
@@ -124,10 +141,10 @@ class Crowds:
 
     def spread_out(self, parts: int) -> Floats:
         """The users of so many crowds that are as likely as each other."""
-        users: Floats = self.users[self.likely(parts)]
+        users: Floats = self.users[self.equally_likely(parts)]
         return users
 
-    def likely(self, parts: int) -> Integers:
+    def equally_likely(self, parts: int) -> Integers:
         """The numbers of so many crowds, as likely as each other, in the order of what their largest users hold."""
         order = np.argsort(self.users @ self.sizes)
         cumulative = np.cumsum(self.weights[order])
