@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,12 +120,26 @@ def test_a_doubtful_lump_is_worth_another_look_and_a_clear_one_is_not():
 def test_strangers_cost_their_whole_difference_and_others_a_part():
     alone = read(bins(BULK, WIDE, deviation=1.0))
     beside = read(bins(BULK | {300: 60.0}, WIDE, deviation=1.0))
-    assert float(bias_of(alone, 90)[1].max()) == 0.0
-    ordinary, strange = (float(beside.weights @ part) for part in bias_of(beside, 90))
+    bound = np.array([90.0])
+    assert float(bias_of(alone, bound)[1].max()) == 0.0
+    ordinary, strange = (float(beside.weights @ part[:, 0]) for part in bias_of(beside, bound))
     assert strange > 0.1
     assert ordinary > 0
     kept, lost = best_bound(beside, 5.0, 0.3), best_bound(alone, 5.0, 0.3)
     assert kept.size > 2 * lost.size
+
+
+def test_the_bias_of_a_bound_is_what_it_moves_between_users():
+    crowd = read(bins(BULK | {300: 60.0}, WIDE, deviation=1.0))
+    crowd = replace(crowd, octaves=np.zeros(len(crowd.sizes)))  # all users of a bin alike
+    bounds = np.array([5.0, 90.0, 250.0])
+    ordinary, strange = bias_of(crowd, bounds)
+    before = crowd.users * crowd.sizes
+    for j, bound in enumerate(bounds):
+        after = crowd.users * np.minimum(crowd.sizes, bound)
+        moved = np.abs(after / after.sum(axis=1, keepdims=True) - before / before.sum(axis=1, keepdims=True))
+        assert ordinary[:, j] == pytest.approx((moved * (1 - crowd.strangers)).sum(axis=1), abs=1e-9)
+        assert strange[:, j] == pytest.approx((moved * crowd.strangers).sum(axis=1), abs=1e-9)
 
 
 def test_users_who_may_be_hidden_are_said():
