@@ -154,6 +154,15 @@ def test_what_is_wrong_is_marked_in_its_field(folder, change, field):
     assert _field(refused.value, asked) == field, str(refused.value)
 
 
+def test_a_column_of_fractions_says_that_intervals_would_do(folder):
+    with pytest.raises(CrowdgramError, match="put its numbers into intervals") as refused:
+        Work().check({**ASKED, **LISTED, "item": "age"})
+    assert _field(refused.value, {"item": "age"}) == "item"
+    with pytest.raises(CrowdgramError) as refused:
+        Work().check({**ASKED, **LISTED, "user": "age"})
+    assert "intervals" not in str(refused.value)
+
+
 def test_a_list_that_is_the_table_is_refused_by_every_name_of_it(folder):
     """Its errors would quote rows: they name an item that is listed twice."""
     csv.write_csv(pa.table(ROWS), "one.csv")
