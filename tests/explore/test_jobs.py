@@ -116,6 +116,33 @@ def test_intervals_filter_and_period_are_released_and_copied_for_real(folder):
     assert [one.label for one in Ledger.open("monthly.ledger").history()] == ["a 'first' one"] * 2
 
 
+def test_copied_code_spends_nothing_if_it_could_not_save(folder):
+    code = Work().copies({**ASKED, **LISTED, "ledger": "monthly.ledger", "period": "2026-01"})["python"]
+    Path("release.json").write_text("of yesterday")
+    with pytest.raises(SystemExit, match="Nothing was spent"):
+        exec(code, {})
+    assert Ledger.open("monthly.ledger").history() == []
+    assert Path("release.json").read_text() == "of yesterday"
+
+
+def test_the_home_folder_is_what_a_shell_takes_it_for(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    Path("items.txt").write_text("aardvark\nbadger\n")
+    asked = {**ASKED, "table": "~/visits.parquet", "domain_kind": "file", "domain_file": "~/items.txt"}
+    assert "2 items" in Work().check({**asked, "users": ""})["sentences"][0]
+    assert len(Work().columns(asked)["columns"]) == len(ROWS)
+    assert f"crowdgram release {folder}/visits.parquet" in Work().copies(asked)["command"]
+    with pytest.raises(InvalidArgument, match="is the table itself"):
+        read_job({**asked, "domain_file": "visits.parquet"})
+
+
+def test_what_a_check_says_of_a_name_cannot_turn_the_line_around(folder):
+    name = "a\u202eb\n"
+    parquet.write_table(pa.table({"who": [1, 2], name: ["x", "y"]}), "odd.parquet")
+    said = Work().check({**ASKED, "table": "odd.parquet", "item": name, "users": ""})["sentences"]
+    assert all(one.isprintable() for one in said)
+
+
 def _saved(work, made):
     Path("kept.json").write_text(work.find(made["at"].rpartition("/")[2]).document, encoding="utf-8")
     return "kept.json"

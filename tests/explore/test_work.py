@@ -299,7 +299,8 @@ def test_the_copied_command_and_code_are_the_job(name, tmp_path):
     assert report == "crowdgram report release.json --output report.html"
     assert copies["lists"] == {one: "\n".join(lines) + "\n" for one, lines in pasted.items() if lines is not None}
 
-    call = next(one for one in ast.walk(ast.parse(copies["python"])) if isinstance(one, ast.Call))
+    calls = [one for one in ast.walk(ast.parse(copies["python"])) if isinstance(one, ast.Call)]
+    call = next(one for one in calls if ast.unparse(one.func) == "crowdgram.release")
     code = {one.arg: one.value for one in call.keywords}
     given = {**job.arguments(), "epsilon": job.epsilon, "delta": job.delta}
     for argument, value in given.items():

@@ -17,7 +17,7 @@ from ..privacy import Ledger
 from ..tables import Bins, Database, as_database, is_address
 from ..tables.bins import MOST_EDGES
 
-__all__ = ["Job", "Listed", "number", "opened", "optional", "read_job", "text", "whole"]
+__all__ = ["Job", "Listed", "number", "opened", "optional", "path", "read_job", "text", "whole"]
 
 _INLINE = 200
 """So many items of a pasted list stand in the Python code; more are in a file."""
@@ -157,8 +157,12 @@ class Job:
         lines = [f"    {name}={code}," for name, code in given.items() if code is not None]
         return "\n".join(
             [
+                "import os",
+                "",
                 "import crowdgram",
                 "",
+                'if os.path.exists("release.json"):',
+                '    raise SystemExit("release.json exists. Move it first. Nothing was spent.")',
                 "release = crowdgram.release(",
                 f"    {table},",
                 *lines,
@@ -201,12 +205,12 @@ def _listed_edges(bins: Bins) -> str:
 
 def read_job(form: Mapping[str, Any]) -> Job:
     """The job of a form; an error names the field that is missing or no number."""
-    source = text(form, "table", "the path of a table")
+    source = path(form, "table", "the path of a table")
     item = text(form, "item", "the column of items")
     domain = _listed(form, "domain", "items.txt", source)
     by = optional(form, "by")
     bound = optional(form, "max_rows_per_user")
-    ledger = optional(form, "ledger")
+    ledger = None if optional(form, "ledger") is None else path(form, "ledger", "the file of a ledger")
     if source == "-":
         raise InvalidArgument("table='-': needs to be a file or a database here.", argument="table")
     if ledger is not None and _same(ledger, source):
@@ -247,6 +251,12 @@ def text(form: Mapping[str, Any], name: str, what: str) -> str:
     if found is None:
         raise InvalidArgument(f"{name}: needs {what}.", argument=name)
     return found
+
+
+def path(form: Mapping[str, Any], name: str, what: str) -> str:
+    """A path as the form has it; ~ is the home folder, as a shell would have it."""
+    found = text(form, name, what)
+    return os.path.expanduser(found) if found.startswith("~/") else found
 
 
 def number(form: Mapping[str, Any], name: str, default: float | None = None) -> float:
@@ -301,7 +311,7 @@ def _listed(form: Mapping[str, Any], name: str, saved_as: str, source: str) -> L
         pasted = text(form, f"{name}_list", "a list with one value a line").removeprefix("\ufeff")
         lines = pasted.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         return Listed(saved_as, pasted=tuple(line for line in lines if line))
-    file = text(form, f"{name}_file", "the path of a public list")
+    file = path(form, f"{name}_file", "the path of a public list")
     if _same(file, source):
         raise InvalidArgument(
             f"{name}={file!r}: is the table itself, which is private. Give a public list, or have it found.",
@@ -321,8 +331,8 @@ def _same(one: str, other: str) -> bool:
 
 
 def _files(source: str) -> list[str]:
-    path = (Database(source.partition("?")[0], "any").path or "") if is_address(source) else source
-    return [path, *glob.iglob(path, recursive=True)] if path else []
+    file = (Database(source.partition("?")[0], "any").path or "") if is_address(source) else source
+    return [file, *glob.iglob(file, recursive=True)] if file else []
 
 
 def _is_one_file(one: str, other: str) -> bool:

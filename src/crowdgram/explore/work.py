@@ -13,13 +13,14 @@ from typing import Any
 
 from .. import releases
 from ..errors import AccuracyWarning, InvalidArgument, PrivacyWarning
+from ..escaping import printable
 from ..export.documents import to_text
 from ..planning.quick import RUNS, Estimate, quick_estimate
 from ..present.report import page
 from ..privacy import Guarantee
 from ..releases.checking import check
 from .access import unguessable
-from .jobs import Job, number, optional, read_job, text, whole
+from .jobs import Job, number, optional, path, read_job, whole
 from .schema import columns_of
 
 __all__ = ["Busy", "Made", "Repeated", "Work"]
@@ -82,7 +83,7 @@ class Work:
         return {**_figures(found), "settings": _settings(asked)}
 
     def columns(self, form: Mapping[str, Any]) -> dict[str, Any]:
-        source, table = text(form, "table", "the path of a table"), optional(form, "database_table")
+        source, table = path(form, "table", "the path of a table"), optional(form, "database_table")
         with self._turn:
             found = columns_of(source, table)
         return {"columns": None if found is None else [[name, kind] for name, kind in found.items()]}
@@ -104,7 +105,7 @@ class Work:
             checked = check(
                 job.opened, guarantee=Guarantee(job.epsilon, job.delta), ledger=job.open_ledger(), **job.arguments()
             )
-            said = [*(str(one.message) for one in caught), *checked.sentences()]
+            said = [printable(one) for one in (*(str(one.message) for one in caught), *checked.sentences())]
             if not form.get("users") or not form.get("rows_per_user"):
                 return {"sentences": [*said, "For the planned error, say how many users and rows there may be."]}
             if checked.items == 1:
@@ -169,7 +170,7 @@ class Work:
             document, report = to_text(made), ""
             with contextlib.suppress(Exception):  # what is paid for is kept, whatever becomes of its report
                 report = page(made)
-            said = [str(one.message) for one in caught]
+            said = [printable(str(one.message)) for one in caught]
             if not report:
                 said.append("The report could not be drawn. The release is made: download it, and report this, please.")
             return Made(len(self.made) + 1, unguessable(), job, report, document, tuple(said))
