@@ -70,6 +70,15 @@ def test_the_token_works_once_and_leaves_a_strict_cookie(access, client):
     assert client.get("/").status_code == 403
 
 
+def test_the_usual_port_is_left_out_as_browsers_leave_it_out():
+    access = Access(80)
+    client = testclient.TestClient(make_app(access), base_url="http://127.0.0.1")
+    page = client.get("/", params={"token": access.token}, headers={"Host": "127.0.0.1"})
+    assert page.status_code == 200
+    headers = {"Host": "127.0.0.1", "Origin": "http://127.0.0.1", KEY: key_in(page.text)}
+    assert client.post("/copies", json=FORM, headers=headers).status_code == 200
+
+
 def test_a_wrong_token_does_not_use_up_the_right_one(access, client):
     assert client.get("/", params={"token": access.token[:-1]}).status_code == 403
     assert client.get("/", params={"token": [access.token, access.token]}).status_code == 403

@@ -72,7 +72,7 @@ class Access:
 
     @property
     def host(self) -> str:
-        return f"{HOST}:{self.port}"
+        return HOST if self.port == 80 else f"{HOST}:{self.port}"  # browsers leave the usual port out
 
     @property
     def origin(self) -> str:
