@@ -20,7 +20,7 @@ import typer
 
 import crowdgram
 from crowdgram.cli.app import app as commands
-from crowdgram.explore.access import Access
+from crowdgram.explore.access import KEY, Access
 from crowdgram.explore.app import make_app
 from crowdgram.explore.jobs import read_job
 from crowdgram.explore.work import Work
@@ -44,7 +44,7 @@ def post(work):
     client.get("/", params={"token": access.token})
 
     def send(path, form):
-        return client.post(path, json=form, headers={"Origin": access.origin})
+        return client.post(path, json=form, headers={"Origin": access.origin, KEY: access.key})
 
     send.get = client.get
     return send
@@ -80,7 +80,7 @@ def test_nothing_of_any_row_is_shown_before_a_release(post, tmp_path, kind):
     wrong = [{"item": "wat"}, {"user": "where "}, {"by": "where"}, {"by": "where", "groups_kind": "discover"}]
     wrong += [{"domain_list": "a"}, {"domain_kind": "discover"}, {"domain_kind": "file", "domain_file": str(path)}]
     wrong += [{"ledger": str(path)}, {"epsilon": "0"}, {"max_rows_per_user": "0"}, {"users": ""}]
-    texts = [post.get("/").text, post.get("/stage").text]
+    texts = [post.get("/").text, post("/made", {}).text]
     texts += [post(route, good).text for route in ("/columns", "/copies")]
     texts += [post("/check", {**good, **change}).text for change in ({}, *wrong)]
     whole = "\n".join(texts).replace(str(tmp_path), "")  # the folder's own name may hold any number
@@ -176,9 +176,10 @@ def test_a_release_is_kept_with_its_report_and_its_file(post, tmp_path):
     assert answer.status_code == 200, answer.text
     assert answer.json()["place"] == 1
     assert "epsilon=1 and delta=1e-06 together" in answer.json()["spent"]
-    shown = post.get("/releases/1")
+    at = answer.json()["at"]
+    shown = post.get(at)
     assert shown.headers["content-security-policy"].startswith("sandbox allow-scripts allow-downloads;")
-    document = post.get("/releases/1/release.json")
+    document = post.get(f"{at}/release.json")
     assert 'filename="release-1.json"' in document.headers["content-disposition"]
     saved = tmp_path / "release.json"
     saved.write_text(document.text, encoding="utf-8")
@@ -187,7 +188,7 @@ def test_a_release_is_kept_with_its_report_and_its_file(post, tmp_path):
     assert release.weight == "users"
     page = tmp_path / "page.html"
     release.to_html(page)
-    assert post.get("/releases/1/report.html").text == page.read_text(encoding="utf-8") == shown.text
+    assert post.get(f"{at}/report.html").text == page.read_text(encoding="utf-8") == shown.text
     assert sorted(one.name for one in tmp_path.iterdir()) == ["page.html", "release.json", "visits.parquet"]
 
 
@@ -225,6 +226,45 @@ def test_releases_are_made_one_at_a_time(work, post, tmp_path, monkeypatch):
     assert work.made == []
 
 
+def test_the_same_release_is_made_again_only_if_that_is_said(post, work, tmp_path):
+    path, ledger = table(tmp_path), tmp_path / "shop.ledger"
+    crowdgram.Ledger.create(ledger, epsilon=3.0, delta=1e-5)
+    asked = form(path, ledger=str(ledger), delta="0", epsilon="0.5")
+    assert post("/release", asked).json()["place"] == 1
+    for again in ({}, {"again": None}, {"again": 0}, {"again": 2}, {"again": "1"}, {"label": " "}, {"again": True}):
+        refused = post("/release", {**asked, **again})
+        assert refused.status_code == 409, again
+        assert refused.json()["again"] == 1
+        assert "Release 1 of this page asked for the same" in refused.json()["error"]
+    meant = {**asked, "again": 1}
+    assert post("/release", meant).json()["place"] == 2
+    assert post("/release", meant).status_code == 409  # sent twice, it is made once
+    assert post("/release", {**asked, "label": "other"}).json()["place"] == 3
+    assert len(crowdgram.Ledger.open(ledger).history()) == 3
+
+
+def test_a_page_that_is_loaded_again_finds_what_was_made(post, work, tmp_path):
+    assert post("/made", {}).json() == {"made": [], "spent": "", "running": False, "stage": ""}
+    first = post("/release", form(table(tmp_path))).json()
+    found = post("/made", {}).json()
+    assert found["made"] == [{name: first[name] for name in ("place", "at", "report", "warnings")}]
+    assert found["spent"] == first["spent"] != ""
+    assert post.get(first["at"]).is_success
+
+
+def test_what_is_paid_for_is_kept_if_its_report_fails(post, work, tmp_path, monkeypatch):
+    def fails(*_, **__):
+        raise MemoryError(ODD[0])
+
+    monkeypatch.setattr("crowdgram.explore.work.page", fails)
+    made = post("/release", form(table(tmp_path))).json()
+    assert made["report"] is False
+    assert "The report could not be drawn" in made["warnings"][-1]
+    assert ODD[0] not in str(made)
+    assert "epsilon=1 and" in made["spent"]
+    assert json.loads(post.get(f"{made['at']}/release.json").text)["items"] == list("abcd")
+
+
 JOBS = {
     "plain": {},
     "found": {"domain_kind": "discover"},
@@ -259,7 +299,8 @@ def test_the_copied_command_and_code_are_the_job(name, tmp_path):
     assert report == "crowdgram report release.json --output report.html"
     assert copies["lists"] == {one: "\n".join(lines) + "\n" for one, lines in pasted.items() if lines is not None}
 
-    call = next(one for one in ast.walk(ast.parse(copies["python"])) if isinstance(one, ast.Call))
+    calls = [one for one in ast.walk(ast.parse(copies["python"])) if isinstance(one, ast.Call)]
+    call = next(one for one in calls if ast.unparse(one.func) == "crowdgram.release")
     code = {one.arg: one.value for one in call.keywords}
     given = {**job.arguments(), "epsilon": job.epsilon, "delta": job.delta}
     for argument, value in given.items():
@@ -280,9 +321,10 @@ def test_a_copied_job_runs_and_asks_the_same(post, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = form("visits.parquet", weight="users", max_rows_per_user="5")
     copies = post("/copies", asked).json()
-    assert post("/release", asked).status_code == 200
+    made = post("/release", asked)
+    assert made.status_code == 200
     exec(copies["python"], {})
-    mine = json.loads(post.get("/releases/1/release.json").text)
+    mine = json.loads(post.get(f"{made.json()['at']}/release.json").text)
     theirs = json.loads((tmp_path / "release.json").read_text())
     same = ("schema", "guarantee", "weight", "mechanism", "item_columns", "items")
     assert {key: mine.get(key) for key in same} == {key: theirs.get(key) for key in same}

@@ -3,8 +3,11 @@
 - The server listens on the loopback address, and answers to that name only: a site whose name was made to point here
   (DNS rebinding) sends its own name in Host.
 - The address holds a token that works once. It is exchanged for a cookie that scripts cannot read and that no other
-  site can send (SameSite=Strict).
-- What acts is a POST of JSON, with the page's own Origin.
+  site can send (SameSite=Strict), and for a key.
+- A browser sends a cookie to every port of an address, so another server on this machine may come to see it. The key
+  is for that: it is in the answer to the token alone, and the page's script keeps it where browsers tell ports apart.
+- What acts, or tells anything, is a POST of JSON, with the page's own Origin and the key. A release is at an address
+  that cannot be guessed.
 """
 
 from __future__ import annotations
@@ -21,11 +24,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, Response
 
-__all__ = ["HOST", "MOST_BYTES", "Access", "Guard"]
+__all__ = ["HOST", "KEY", "MOST_BYTES", "Access", "Guard", "unguessable"]
 
 HOST = "127.0.0.1"
 MOST_BYTES = 32 * 2**20
 """Of what is sent to the page at once: a pasted list of a million items fits."""
+
+KEY = "X-Crowdgram-Key"
+"""The header of the key. No form can send it, and no other site may."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -45,20 +51,28 @@ _HEADERS = {
 """On every answer. A report has a policy of its own."""
 
 
+def unguessable() -> str:
+    """A name for an address."""
+    return secrets.token_urlsafe(32)
+
+
 class Access:
-    """The token of the address, which opens the page once, and the secret of the cookie that it is exchanged for."""
+    """The token of the address, which opens the page once; the key and the secret of the cookie that it is exchanged
+    for.
+    """
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.token = secrets.token_urlsafe(32)
+        self.token = unguessable()
+        self.key = unguessable()
         self.cookie = f"crowdgram-{port}"  # cookies do not tell ports apart
-        self._session = secrets.token_urlsafe(32)
+        self._session = unguessable()
         self._unused = True
         self._lock = threading.Lock()
 
     @property
     def host(self) -> str:
-        return f"{HOST}:{self.port}"
+        return HOST if self.port == 80 else f"{HOST}:{self.port}"  # browsers leave the usual port out
 
     @property
     def origin(self) -> str:
@@ -79,6 +93,9 @@ class Access:
     def knows(self, cookies: str) -> bool:
         given = cookie_parser(cookies).get(self.cookie, "")
         return hmac.compare_digest(given.encode(), self._session.encode())
+
+    def fits(self, key: str) -> bool:
+        return hmac.compare_digest(key.encode(), self.key.encode())
 
     @property
     def set_cookie(self) -> str:
@@ -122,19 +139,28 @@ class Guard:
             method != "GET" or scope["path"] != "/"
         ):
             return _refuse(HTTPStatus.FORBIDDEN, "Another site may not ask for this.")
+        origins = headers.getlist("origin")
+        if origins != [access.origin] and (origins or method == "POST"):
+            return _refuse(HTTPStatus.FORBIDDEN, "Another site may not ask for this.")
         if method == "POST":
-            if headers.getlist("origin") != [access.origin]:
-                return _refuse(HTTPStatus.FORBIDDEN, "Another site may not ask for this.")
             if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
                 return _refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "JSON is needed.")
             size = headers.get("content-length", "")
-            if not (size.isascii() and size.isdigit() and int(size) <= MOST_BYTES):
+            plain = size.isascii() and size.isdigit() and len(size) <= len(str(MOST_BYTES))
+            if not plain or int(size) > MOST_BYTES or "transfer-encoding" in headers:  # which would overrule the length
                 return _refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "That is too long. Give a file instead of a list.")
         if access.knows(headers.get("cookie", "")):
+            if method == "POST" and not access.fits(headers.get(KEY, "")):
+                return _refuse(
+                    HTTPStatus.FORBIDDEN,
+                    "This browser has lost the key of the page. Start crowdgram explore again, and open the address "
+                    "that it prints.",
+                )
             return None
         tokens = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
         if method == "GET" and scope["path"] == "/" and len(tokens) == 1 and access.opens(tokens[0]):
             admitted.append(access.set_cookie)
+            scope["crowdgram.key"] = access.key
             return None
         return _refuse(
             HTTPStatus.FORBIDDEN,

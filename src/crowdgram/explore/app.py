@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import metadata, resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -17,7 +18,7 @@ from starlette.routing import Route
 from ..errors import CrowdgramError
 from ..escaping import printable
 from .access import Access, Application, Guard
-from .work import Busy, Made, Work
+from .work import Busy, Made, Repeated, Work
 
 __all__ = ["make_app"]
 
@@ -35,8 +36,8 @@ def make_app(access: Access, work: Work | None = None) -> Application:
     """The page behind its guard."""
     state = Work() if work is None else work
 
-    async def index(_: Request) -> Response:
-        return HTMLResponse(_page())
+    async def index(request: Request) -> Response:
+        return HTMLResponse(_page(request.scope.get("crowdgram.key", "")))
 
     async def asset(request: Request) -> Response:
         name = request.path_params["name"]
@@ -45,15 +46,10 @@ def make_app(access: Access, work: Work | None = None) -> Application:
         package, folder, kind = _ASSETS[name]
         return Response(resources.files(package).joinpath(folder, name).read_bytes(), media_type=kind)
 
-    async def stage(_: Request) -> Response:
-        return JSONResponse({"stage": state.stage})
-
-    def made(show: Callable[[Made, int], Response]) -> Callable[[Request], Any]:
+    def made(show: Callable[[Made], Response]) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
-            place = request.path_params["place"]
-            if not 1 <= place <= len(state.made):
-                return JSONResponse({"error": "There is no such release."}, 404)
-            return show(state.made[place - 1], place)
+            found = state.find(request.path_params["name"])
+            return JSONResponse({"error": "There is no such release."}, 404) if found is None else show(found)
 
         return answer
 
@@ -63,14 +59,14 @@ def make_app(access: Access, work: Work | None = None) -> Application:
         "copies": state.copies,
         "check": state.check,
         "release": state.release,
+        "made": state.list_made,
     }
     routes = [
         Route("/", index),
         Route("/assets/{name}", asset),
-        Route("/stage", stage),
-        Route("/releases/{place:int}", made(_shown)),
-        Route("/releases/{place:int}/report.html", made(_report)),
-        Route("/releases/{place:int}/release.json", made(_document)),
+        Route("/releases/{name}", made(_shown)),
+        Route("/releases/{name}/report.html", made(_report)),
+        Route("/releases/{name}/release.json", made(_document)),
         *(Route(f"/{name}", _answer(call), methods=["POST"]) for name, call in asked.items()),
     ]
     return Guard(Starlette(routes=routes), access)
@@ -82,7 +78,7 @@ def _answer(call: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Callable[[Re
     async def answer(request: Request) -> Response:
         try:
             form = await request.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             form = None
         if not isinstance(form, dict):
             return JSONResponse({"error": "JSON is needed."}, 400)
@@ -97,6 +93,8 @@ def _try(call: Callable[[Mapping[str, Any]], dict[str, Any]], form: Mapping[str,
         return 200, call(form)
     except Busy:
         return 409, {"error": "A release is being made already. Wait for it."}
+    except Repeated as error:
+        return 409, {"error": str(error), "again": error.made}
     except CrowdgramError as error:
         return 422, {"error": printable(str(error)), "field": _field(error, form)}
     except Exception as error:  # noqa: BLE001 (its message may quote rows)
@@ -105,22 +103,25 @@ def _try(call: Callable[[Mapping[str, Any]], dict[str, Any]], form: Mapping[str,
 
 
 def _field(error: CrowdgramError, form: Mapping[str, Any]) -> str | None:
-    """The field of the form that an error is about, if it says so: by its argument, or by a column that was given."""
+    """The field of the form that an error is about, if it says so: by its argument, by a column that was given, or by
+    the argument that its sentence begins with.
+    """
     argument, column = getattr(error, "argument", None), getattr(error, "column", None)
-    given = [name for name in ("user", "item", "by") if column and form.get(name) == column]
-    return argument if isinstance(argument, str) else next(iter(given), None)
+    given = [name for name in ("user", "item", "by", "period_column") if column and form.get(name) == column]
+    begins = re.match(r"(table|domain|groups|ledger|where|period|period_column)\b", str(error))
+    return argument if isinstance(argument, str) else next(iter(given), begins and begins[1])
 
 
-def _shown(one: Made, _: int) -> Response:
+def _shown(one: Made) -> Response:
     return HTMLResponse(one.report, headers={"Content-Security-Policy": _SANDBOX})
 
 
-def _report(one: Made, place: int) -> Response:
-    return _download(one.report, "text/html", f"report-{place}.html")
+def _report(one: Made) -> Response:
+    return _download(one.report, "text/html", f"report-{one.place}.html")
 
 
-def _document(one: Made, place: int) -> Response:
-    return _download(one.document, "application/json", f"release-{place}.json")
+def _document(one: Made) -> Response:
+    return _download(one.document, "application/json", f"release-{one.place}.json")
 
 
 def _download(content: str, kind: str, name: str) -> Response:
@@ -128,7 +129,11 @@ def _download(content: str, kind: str, name: str) -> Response:
     return Response(content, media_type=kind, headers=headers)
 
 
+def _page(key: str) -> str:
+    return _template().render(version=metadata.version("crowdgram"), key=key)
+
+
 @cache
-def _page() -> str:
+def _template() -> Template:
     environment = Environment(loader=PackageLoader("crowdgram.explore"), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("explore.html.j2").render(version=metadata.version("crowdgram"))
+    return environment.get_template("explore.html.j2")

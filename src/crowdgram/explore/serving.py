@@ -30,6 +30,7 @@ def serve(port: int = 0, *, ready: Callable[[str], None]) -> None:
                 lifespan="off",
                 server_header=False,
                 proxy_headers=False,
+                http="h11",  # it limits the length of a header; what else is installed may not
                 ws="none",
             )
             ready(access.address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -12,30 +13,55 @@ from typing import Any
 
 from .. import releases
 from ..errors import AccuracyWarning, InvalidArgument, PrivacyWarning
+from ..escaping import printable
 from ..export.documents import to_text
 from ..planning.quick import RUNS, Estimate, quick_estimate
 from ..present.report import page
 from ..privacy import Guarantee
 from ..releases.checking import check
-from .jobs import Job, number, read_job, text, whole
+from .access import unguessable
+from .jobs import Job, number, optional, path, read_job, whole
 from .schema import columns_of
 
-__all__ = ["Busy", "Made", "Work"]
+__all__ = ["Busy", "Made", "Repeated", "Work"]
 
 
 class Busy(Exception):
     """A release is being made already."""
 
 
+class Repeated(Exception):
+    """The page has made this release before. made: how many it has made, which says so if it is meant."""
+
+    def __init__(self, place: int, made: int) -> None:
+        super().__init__(
+            f"Release {place} of this page asked for the same, and nothing was spent now. Another one spends the "
+            "budget again: press Release once more if you mean it."
+        )
+        self.made = made
+
+
 @dataclass(frozen=True)
 class Made:
-    """A release that is made: its report, its file, and what was said of it."""
+    """A release that is made: its number on this page, its name in addresses, its report (empty if it could not be
+    drawn), its file, and what was said of it.
+    """
 
+    place: int
+    name: str
+    job: Job
     report: str
     document: str
     warnings: tuple[str, ...]
-    guarantee: Guarantee
-    charged: bool
+
+    def shown(self) -> dict[str, Any]:
+        """What the page's script needs to show it."""
+        return {
+            "place": self.place,
+            "at": f"/releases/{self.name}",
+            "report": bool(self.report),
+            "warnings": list(self.warnings),
+        }
 
 
 class Work:
@@ -44,6 +70,7 @@ class Work:
     def __init__(self) -> None:
         self.made: list[Made] = []
         self.stage = ""
+        self._uncharged: list[Guarantee] = []
         self._releasing = threading.Lock()
         self._turn = threading.Lock()  # warnings are caught for the whole process, so nothing else may run meanwhile
         self._estimate = lru_cache(maxsize=4096)(quick_estimate)
@@ -56,7 +83,7 @@ class Work:
         return {**_figures(found), "settings": _settings(asked)}
 
     def columns(self, form: Mapping[str, Any]) -> dict[str, Any]:
-        source, table = text(form, "table", "the path of a table"), form.get("database_table") or None
+        source, table = path(form, "table", "the path of a table"), optional(form, "database_table")
         with self._turn:
             found = columns_of(source, table)
         return {"columns": None if found is None else [[name, kind] for name, kind in found.items()]}
@@ -78,7 +105,7 @@ class Work:
             checked = check(
                 job.opened, guarantee=Guarantee(job.epsilon, job.delta), ledger=job.open_ledger(), **job.arguments()
             )
-            said = [*(str(one.message) for one in caught), *checked.sentences()]
+            said = [printable(one) for one in (*(str(one.message) for one in caught), *checked.sentences())]
             if not form.get("users") or not form.get("rows_per_user"):
                 return {"sentences": [*said, "For the planned error, say how many users and rows there may be."]}
             if checked.items == 1:
@@ -94,19 +121,38 @@ class Work:
         return {"sentences": [*said, *found.sentences()], "settings": _settings(crowd)}
 
     def release(self, form: Mapping[str, Any]) -> dict[str, Any]:
-        """Make a release, and keep it. It is spent from here on, whatever the browser does."""
+        """Make a release, and keep it. It is spent from here on, whatever the browser does.
+
+        again: for a job that was released before, how many releases the page has made. So a request that is sent twice,
+        by a second click or by a browser that tries again, is answered once.
+        """
         job = read_job(form)
         if not self._releasing.acquire(blocking=False):
             raise Busy
         try:
+            same, again = [one.place for one in self.made if one.job == job], form.get("again")
+            if same and (again is True or again != len(self.made)):
+                raise Repeated(same[-1], len(self.made))
             with self._turn:
                 made = self._release(job)
                 self.made.append(made)
-                place = len(self.made)
         finally:
             self.stage = ""
             self._releasing.release()
-        return {"place": place, "warnings": list(made.warnings), "spent": self.spent()}
+        return {**made.shown(), "spent": self.spent()}
+
+    def list_made(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        """The releases of this page, for a browser that loads it again; and what is going on."""
+        running = self._releasing.locked()  # before the list, so that one that ends meanwhile is not missed
+        return {
+            "made": [one.shown() for one in self.made],
+            "spent": self.spent(),
+            "running": running,
+            "stage": self.stage,
+        }
+
+    def find(self, name: str) -> Made | None:
+        return next((one for one in self.made if hmac.compare_digest(one.name.encode(), name.encode())), None)
 
     def _release(self, job: Job) -> Made:
         with _own_warnings() as caught:
@@ -118,18 +164,23 @@ class Work:
                 progress=self._report,
                 **job.arguments(),
             )
+            if job.ledger is None:
+                self._uncharged.append((made if job.by is None else made.joint).guarantee)
             self.stage = "writing the report"
-            shown = made if job.by is None else made.joint
-            return Made(
-                page(made), to_text(made), tuple(str(one.message) for one in caught), shown.guarantee, bool(job.ledger)
-            )
+            document, report = to_text(made), ""
+            with contextlib.suppress(Exception):  # what is paid for is kept, whatever becomes of its report
+                report = page(made)
+            said = [printable(str(one.message)) for one in caught]
+            if not report:
+                said.append("The report could not be drawn. The release is made: download it, and report this, please.")
+            return Made(len(self.made) + 1, unguessable(), job, report, document, tuple(said))
 
     def _report(self, stage: str) -> None:
         self.stage = str(stage)
 
     def spent(self) -> str:
         """What the releases of this page add up to, for a user who is in all of their tables."""
-        free = [one.guarantee for one in self.made if not one.charged]
+        free = self._uncharged
         if not free:
             return ""
         epsilon, delta = sum(one.epsilon for one in free), sum(one.delta for one in free)

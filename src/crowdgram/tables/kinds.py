@@ -77,7 +77,11 @@ def check_column(role: Literal["user", "item", "by"], column: str, dtype: dt.Dat
         hint = " (pandas turns integers with missing values into floats: use astype('Int64'))"
     elif dtype.is_decimal():
         hint = " to an integer or a string, so that it is you who says when two of them are the same"
-    raise InvalidTable(f"{role}={column!r}: has type {dtype}, and needs {allowed}. Cast it first{hint}.", column=column)
+    intervals = dtype.is_numeric() and role != "user"
+    binned = " Or put its numbers into intervals: crowdgram.Bins, or --bins." if intervals else ""
+    raise InvalidTable(
+        f"{role}={column!r}: has type {dtype}, and needs {allowed}. Cast it first{hint}.{binned}", column=column
+    )
 
 
 def key(engine: Engine, column: Any) -> Any:

@@ -5,11 +5,15 @@
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
   const make = (tag, text = "", more = {}) => Object.assign(document.createElement(tag), { textContent: text }, more);
   if (location.search) history.replaceState(null, "", location.pathname); /* the token is spent */
+  /* The key came with the token. Storage is this port's own, as a cookie is not; it lasts for a page that is loaded again. */
+  let key = find("meta[name=crowdgram-key]")?.content ?? "";
+  find("meta[name=crowdgram-key]")?.remove();
+  try { if (key) localStorage.setItem("key", key); else key = localStorage.getItem("key") ?? ""; } catch { /* then until it is loaded again */ }
 
   const ask = async (path, form) => {
     let answer;
     try {
-      answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(form) });
+      answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json", "X-Crowdgram-Key": key }, body: JSON.stringify(form) });
     } catch {
       throw { error: "The page's server does not answer. It may have been ended; start crowdgram explore again." };
     }
@@ -122,6 +126,7 @@
     return { users: crowded.users, rows_per_user: crowded.rows_per_user, items: crowded.items, tails: crowded.tails,
       tastes: crowded.tastes, ...Object.fromEntries(new FormData(job)) };
   };
+  let again = null; /* for a release that was made before: set by its refusal, until the form changes */
   const FIELDS = { domain: ["domain_list", "domain_file"], groups: ["groups_list", "groups_file"] };
   const mark = (field) => {
     for (const one of all("[aria-invalid]", job)) one.removeAttribute("aria-invalid");
@@ -144,10 +149,16 @@
       const kind = find(`input[name=${name}_kind]:checked`).value;
       for (const one of all("[data-for]", find(`#${name}-set`))) one.hidden = one.dataset.for !== kind;
     }
-    find("#groups-set").hidden = !job.elements.by.value;
+    const filled = (name) => Boolean(job.elements[name].value.trim());
+    const offer = (set, on) => { set.hidden = !on; for (const one of all("input, textarea", set)) one.disabled = !on; };
+    offer(find("#domain-set"), !filled("item_bins")); /* intervals are the list */
+    offer(find("#by-bins-set"), filled("by"));
+    offer(find("#groups-set"), filled("by") && !filled("by_bins"));
+    offer(find("#period-set"), filled("ledger"));
+    find("#hint-period").hidden = !filled("ledger");
     find("#go").textContent = `Release, for epsilon ${job.elements.epsilon.value || "…"}`;
   };
-  job.addEventListener("input", (event) => { if (event.target.name) touched.add(event.target.name); shown(); find("#copies").hidden = true; });
+  job.addEventListener("input", (event) => { if (event.target.name) touched.add(event.target.name); again = null; shown(); find("#copies").hidden = true; });
   shown();
   find("#open").addEventListener("click", (event) => busy(event.target, find("#columns-said"), "Opening …", async () => {
     find("#schema").hidden = true;
@@ -188,38 +199,67 @@
   }
 
   /* 3. The result. */
-  const show = ({ place, warnings, spent }) => {
+  const there = new Set();
+  const show = ({ place, at, report, warnings }, spent) => {
+    if (there.has(place)) return;
+    there.add(place);
     const one = make("div", "", { className: "one" }), tools = make("div", "", { className: "tools" });
-    const base = `/releases/${place}`;
-    tools.append(make("a", "Open the report by itself", { href: base, target: "_blank", rel: "noopener" }),
-      make("a", "Download the report (HTML)", { href: `${base}/report.html`, download: `report-${place}.html` }),
-      make("a", "Download the release (JSON)", { href: `${base}/release.json`, download: `release-${place}.json` }));
-    const frame = make("iframe", "", { title: `Report of release ${place}` });
-    frame.setAttribute("sandbox", "allow-scripts allow-downloads");
-    frame.src = base;
-    one.append(make("h3", `Release ${place}`), ...warnings.map((text) => make("p", text, { className: "warning" })), tools, frame);
+    if (report) {
+      tools.append(make("a", "Open the report by itself", { href: at, target: "_blank", rel: "noopener" }),
+        make("a", "Download the report (HTML)", { href: `${at}/report.html`, download: `report-${place}.html` }));
+    }
+    tools.append(make("a", "Download the release (JSON)", { href: `${at}/release.json`, download: `release-${place}.json` }));
+    one.append(make("h3", `Release ${place}`), ...warnings.map((text) => make("p", text, { className: "warning" })), tools);
+    if (report) {
+      const frame = make("iframe", "", { title: `Report of release ${place}` });
+      frame.setAttribute("sandbox", "allow-scripts allow-downloads");
+      frame.src = at;
+      one.append(frame);
+    }
     if (spent) one.append(make("p", spent, { className: "quiet" }));
     one.append(make("p", "Download what you want to keep: it is kept here only until the command ends.", { className: "quiet" }));
     find("#results").prepend(one);
     find("#result-none").hidden = true;
-    find("#result").scrollIntoView();
   };
+  const watching = (place) => setInterval(async () => {
+    try {
+      const { stage } = await ask("/made", {});
+      if (stage) say(place, "quiet", [`Releasing: ${stage} …`]);
+    } catch { /* the release itself will say */ }
+  }, 700);
   job.addEventListener("submit", (event) => {
     event.preventDefault();
     busy(find("#go"), said, "Releasing …", async () => {
       turn++; /* a curve that is still being drawn would only take turns */
-      const watch = setInterval(async () => {
-        try {
-          const { stage } = await (await fetch("/stage")).json();
-          if (stage) say(said, "quiet", [`Releasing: ${stage} …`]);
-        } catch { /* the release itself will say */ }
-      }, 700);
+      const asked = again === null ? form() : { ...form(), again }, watch = watching(said);
+      again = null;
       try {
-        const made = await ask("/release", form());
+        const made = await ask("/release", asked);
         say(said, "good", ["The release is made."]);
+        show(made, made.spent);
+        find("#result").scrollIntoView();
         await copies();
-        show(made);
+      } catch (problem) {
+        again = problem.again ?? null;
+        throw problem;
       } finally { clearInterval(watch); }
     });
   });
+  /* A page that is loaded again has what was made before, and waits for what is being made. */
+  (async () => {
+    let watch = null;
+    try {
+      for (;;) {
+        const { made, spent, running } = await ask("/made", {});
+        for (const one of made) show(one, one.place === made.length ? spent : "");
+        if (!running) break;
+        find("#go").disabled = true;
+        if (watch === null) watch = watching(said);
+        await new Promise((done) => setTimeout(done, 1000));
+      }
+      if (watch !== null) say(said, "quiet", ["The release that was under way has ended. If it is not below, it failed."]);
+    } catch (problem) { say(said, "error", [problem.error ?? String(problem)]); } finally {
+      if (watch !== null) { clearInterval(watch); find("#go").disabled = false; }
+    }
+  })();
 })();

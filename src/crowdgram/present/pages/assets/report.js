@@ -40,14 +40,16 @@
     made.append(svg("path", { d: `M${at(row.l)} 5H${at(row.u)}M${at(row.l)} 2.5V7.5${end}` }));
     return made;
   };
-  const quoted = (cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+  /* Every text is in quotes, as an export has it: a spreadsheet that parts cells at ; or at a tab does not part them there,
+     and what follows such a sign in a name cannot begin a formula. */
+  const quoted = (cell) => (typeof cell === "string" ? `"${cell.replaceAll('"', '""')}"` : String(cell));
 
   const csv = (fields) => {
     const lines = [fields.map((field) => quoted(field.cell ?? field.name)).join(",")];
     for (let place = 0; place < fields[0].values.length; place++) {
       lines.push(fields.map((field) => {
         const value = field.values[place];
-        return value === null ? "" : quoted(String(field.cells?.[place] ?? value));
+        return value === null ? "" : quoted(field.cells?.[place] ?? value);
       }).join(","));
     }
     return lines.join("\n") + "\n";
