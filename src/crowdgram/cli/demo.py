@@ -39,7 +39,7 @@ def run(folder: Path, console: Console, *, force: bool = False) -> None:
     truth = SAMPLE.average_day()
     write_whole(truths, _csv(truth), overwrite=force)
     console.print(
-        f"What {SAMPLE.PEOPLE} people did on one day is in {table}. It is public (American Time Use Survey). To "
+        f"What {SAMPLE.PEOPLE:,} people did on one day is in {table}. It is public (American Time Use Survey). To "
         "release it yourself:\n"
         f"  crowdgram release {table} --user person --item activity --count quarter_hours --domain {domain} "
         f"--weight users --epsilon 1 --delta 1e-6 -o {folder / 'mine.json'}\n",
