@@ -324,6 +324,8 @@ def _check_shape(release: Release) -> None:
         raise InvalidArgument("its probabilities need to sum to 1", argument=None)
     if release.weight not in ("rows", "users"):
         raise InvalidArgument(f"its weight is {release.weight!r}", argument=None)
+    if not 0 < release.confidence < 1:
+        raise InvalidArgument(f"its confidence is {release.confidence!r}, not between 0 and 1", argument=None)
 
 
 def check_promise(events: Sequence[Event], promised: Guarantee) -> None:

@@ -173,7 +173,7 @@ def noise_quantile(confidence: float) -> float:
 
     A sum of independent Laplace variables lies between the two.
     """
-    return max(NormalDist().inv_cdf((1 + confidence) / 2), -math.log(1 - confidence) / math.sqrt(2))
+    return max(-NormalDist().inv_cdf((1 - confidence) / 2), -math.log(1 - confidence) / math.sqrt(2))
 
 
 def sum_by_code(values: Floats, codes: Integers, size: int) -> Floats:
