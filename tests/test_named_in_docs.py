@@ -46,7 +46,8 @@ def classes():
         if isinstance(node, ast.ClassDef):
             members, bases = found.setdefault(node.name, (set(), set()))
             members.update(name for inner in ast.walk(node) for name in stored(inner))
-            bases.update(base.id for base in node.bases if isinstance(base, ast.Name))
+            plain = (base.value if isinstance(base, ast.Subscript) else base for base in node.bases)
+            bases.update(base.id for base in plain if isinstance(base, ast.Name))
     return found
 
 

@@ -48,6 +48,7 @@ METHODS = {
     ("results", "release"),
     ("results", "grouped"),
     ("results", "grouped_reach"),
+    ("results", "groups"),
     ("results", "reach"),
     ("results", "series"),
 }

@@ -27,16 +27,6 @@ EVENT = LaplaceEvent("counts", 1, 10.0, 3)
 PLAN = Plan((cost_of([EVENT], TENTH),))
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "visits.ledger"
-
-
-@pytest.fixture
-def ledger(path):
-    return Ledger.create(path, 1.0, 1e-6)
-
-
 def charge(ledger, plan=PLAN, guarantee=TENTH, label=None, **more):
     ledger = ledger if label is None else Ledger.open(ledger.path, label=label)
     return ledger.charge(plan, guarantee, **{"mechanism": "laplace", "weight": "rows", **more}).number

@@ -22,16 +22,6 @@ PLAN = Plan((cost_of([EVENT], TENTH),))
 MONTH = {"every": "month", "epsilon_overall": 2.0}
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "visits.ledger"
-
-
-@pytest.fixture
-def ledger(path):
-    return Ledger.create(path, 1.0, 1e-6)
-
-
 def charge(ledger):
     return ledger.charge(PLAN, TENTH, mechanism="laplace", weight="rows")
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InvalidArgument, MissingDependency, UnreadableSource, UnwritableTarget
-from ..files import put_in_place
 from .writing import write_whole
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ def make_key(path: Saved, passphrase: str | None = None) -> str:
             raise UnwritableTarget(f"{str(target)!r} exists, and a key is never overwritten. Give another name.")
     made = kinds.Ed25519PrivateKey.generate()
     locked = s.BestAvailableEncryption(_bytes(passphrase)) if passphrase else s.NoEncryption()
-    _write_private(private, made.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, locked))
+    write_whole(private, made.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, locked), private=True)
     try:
         write_whole(public, made.public_key().public_bytes(s.Encoding.PEM, s.PublicFormat.SubjectPublicKeyInfo))
     except BaseException:
@@ -157,24 +155,6 @@ def _raw(text: str) -> bytes:
         f"key={text!r:.80}: needs to be '{ALGORITHM}:' and 44 characters, as 'crowdgram keys show' prints it.",
         argument="key",
     )
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """A new file that only its owner can read, whole or not at all."""
-    draft = path.parent / f".crowdgram-{uuid.uuid4().hex}"
-    try:
-        with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        put_in_place(draft, path, overwrite=False)
-    except UnwritableTarget:
-        raise
-    except OSError as error:
-        raise UnwritableTarget(f"{str(path)!r} cannot be written: {error.strerror}. Nothing was written.") from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
 def _no_key(key: Saved, said: str) -> InvalidArgument:

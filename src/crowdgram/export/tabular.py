@@ -17,6 +17,7 @@ from ..errors import MissingDependency
 from ..escaping import guarded_cell
 from ..results.grouped import GroupedRelease, parts_of
 from ..results.grouped_reach import GroupedReach
+from ..results.groups import places_of
 from ..results.reach import FIGURES, Reach
 from ..results.release import Release
 from ..results.values import Measure, Other, Value, check_measure, is_unlisted, values_of
@@ -158,10 +159,11 @@ def _columns_of_grouped_reach(grouped: GroupedReach) -> dict[str, Any]:
 
     Shares are of the users of the group. Of no group there is no number of users, and shares are missing.
     """
-    joint, order = _columns_of_reach(grouped.joint), [place for own in grouped.places.values() for place in own]
+    groups = places_of(grouped)
+    joint, order = _columns_of_reach(grouped.joint), [place for own in groups.values() for place in own]
     users: list[float | None] = []
     shares: dict[str, list[float | None]] = {name: [] for name in ("share", "share_lower", "share_upper")}
-    for group, places in grouped.places.items():
+    for group, places in groups.items():
         part = grouped.get(group)
         found = (None,) * 3 if part is None else (part.shares, *part.share_intervals)
         users += [None if part is None else part.users.value] * len(places)

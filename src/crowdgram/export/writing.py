@@ -13,10 +13,13 @@ from ..files import put_in_place
 __all__ = ["write_whole"]
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes, *, overwrite: bool = False) -> None:
+def write_whole(
+    path: str | os.PathLike[str], content: str | bytes, *, overwrite: bool = False, private: bool = False
+) -> None:
     """Write a file so that a reader sees all of it or nothing: a temporary file beside it, synced, then named.
 
-    overwrite: whether a file that is there is replaced; it is an error otherwise.
+    overwrite: whether a file that is there is replaced; it is an error otherwise. private: only its owner can read it.
+    Else it has the permissions of any new file: a release is made to be shared.
     """
     if not os.fspath(path):
         raise UnwritableTarget("path='': needs to be the name of a file. Nothing was written.")
@@ -24,7 +27,8 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, *, overwrite
     data = content.encode() if isinstance(content, str) else content
     draft = target.parent / f".crowdgram-{uuid.uuid4().hex}"
     try:
-        with open(draft, "xb") as file:  # with the permissions of any new file: a release is made to be shared
+        made = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
+        with open(made, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

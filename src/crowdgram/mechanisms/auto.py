@@ -1,9 +1,7 @@
 """The default mechanism: pilot queries, the choice by predicted error, the estimate.
 
 Laplace noise at a good contribution bound wins where items are few or users have few of them; rounds win where users
-agree with the crowd, or have many items. The predicted errors of both come from one model of the crowd: users by rows,
-how concentrated they are, and, where a centre could decide, the crowd's own distribution, each bought for a small part
-of epsilon.
+agree with the crowd, or have many items. `choice` decides between them.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ from .pilot_queries import (
 )
 from .prior import Prior
 from .request import Request
-from .rounds import Facts, run_rounds
+from .rounds import run_rounds
 from .row_bound import (
     Disagreement,
     average_error,
@@ -45,6 +43,7 @@ from .row_bound import (
     share_above,
 )
 from .user_sizes import Bins
+from .users_by_distance import Facts
 
 __all__ = ["Adaptive", "Auto"]
 

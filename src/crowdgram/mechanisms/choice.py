@@ -119,7 +119,7 @@ def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot) -> RoundsModel 
     most = pilot.concentration.square
     if RoundsModel.of(budget, pilot, most, most, k).price(pilot) > plain:
         return None
-    square, error = pilot.centre_square = pilot.centre_square or look_at_centre(counts, spending, pilot)
+    square, error = look_at_centre(counts, spending, pilot)
     least = max(square - error, 1 / k)
     # How far users are once they are centred is uncertain by both looks, within what is possible. Before them anything
     # is: half of the belief is spread evenly, half of it evenly over orders of magnitude.

@@ -50,7 +50,6 @@ class Pilot:
     concentration: ConcentrationLaw
     telling: float = 0.0
     centre: tuple[Floats, int, float] | None = None
-    centre_square: tuple[float, float] | None = None
     counted: tuple[float, float] | None = None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
 from ..results.values import Other, label
-from .markup import escape
+from .markup import escape, paragraphs
 from .wording import question, sentences, shorten, too_little
 
 __all__ = ["groups_view", "release_view"]
@@ -62,8 +62,4 @@ def groups_view(grouped: GroupedRelease) -> str:
 
 
 def _sentences(release: Release | GroupedRelease) -> str:
-    """The sentences about the figures; the warning that they are mostly noise comes first."""
-    little = too_little(release)
-    warned = "" if little is None else f"<p><b>{escape(little[0].upper() + little[1:])}</b></p>"
-    said = sentences(release if isinstance(release, Release) else release.joint)
-    return warned + "".join(f"<p>{escape(one)}</p>" for one in said)
+    return paragraphs(too_little(release), sentences(release if isinstance(release, Release) else release.joint))

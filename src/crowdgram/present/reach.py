@@ -8,8 +8,8 @@ from ..errors import AccuracyWarning
 from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.values import Other, Value, is_unlisted, label, values_of
-from .markup import escape
-from .wording import shorten, whole_number
+from .markup import escape, paragraphs
+from .wording import noisy_groups, shorten, whole_number
 
 __all__ = [
     "QUESTION",
@@ -25,7 +25,7 @@ __all__ = [
 QUESTION = "Users who have each item"
 _MOST_ROWS = 20
 _LONGEST = 40
-_ITEMS_IN_A_ROW, _NAMED = 3, 5
+_ITEMS_IN_A_ROW = 3
 
 
 def reach_sentences(result: Reach | GroupedReach) -> list[str]:
@@ -66,13 +66,7 @@ def reach_too_little(result: Reach | GroupedReach) -> str | None:
         lost = result.too_little if isinstance(result, GroupedReach) else ()
         if not lost:
             return None
-        named = ", ".join(repr(str(one)) for one in lost[:_NAMED])
-        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
-        verb = "is" if len(lost) == 1 else "are"
-        return (
-            f"{len(lost)} of {len(result)} groups {verb} mostly noise, with a predicted l1 error above half of the sum "
-            f"of their counts: {named}{more}."
-        )
+        return noisy_groups(lost, len(result), "half of the sum of their counts")
     return (
         f"the release is mostly noise: its predicted l1 error is {reach.predicted_l1_error:,.0f} users, and its counts "
         f"sum to {float(reach.counts.sum()):,.0f}. More users, a larger epsilon, or fewer items would help."
@@ -95,13 +89,11 @@ def reach_view(reach: Reach) -> str:
         for one in shown
     )
     more = f"<p>and {len(reach) - len(shown)} more items</p>" if len(reach) > len(shown) else ""
-    little = reach_too_little(reach)
-    warned = "" if little is None else f"<p><b>{escape(little[0].upper() + little[1:])}</b></p>"
-    said = "".join(f"<p>{escape(one)}</p>" for one in reach_sentences(reach))
+    said = paragraphs(reach_too_little(reach), reach_sentences(reach))
     return (
         f"<div><p><b>{escape(QUESTION)}</b>. {escape(reach.guarantee.sentence())}</p><table><thead><tr>"
         f"<th>{escape(', '.join(reach.heads))}</th><th>users</th><th>{reach.confidence:.0%} interval</th>"
-        f"<th>share of users</th></tr></thead><tbody>{rows}</tbody></table>{more}{warned}{said}</div>"
+        f"<th>share of users</th></tr></thead><tbody>{rows}</tbody></table>{more}{said}</div>"
     )
 
 
@@ -122,15 +114,14 @@ def groups_view(grouped: GroupedReach) -> str:
             f"<td>{own.users.lower:,.0f} to {own.users.upper:,.0f}</td>"
             f"<td style='text-align:left'>{escape(first)}</td></tr>"
         )
-    little, more = reach_too_little(grouped), len(grouped) - len(shown)
+    more = len(grouped) - len(shown)
     rest = f"<p>and {more} more groups</p>" if more > 0 else ""
-    warned = "" if little is None else f"<p><b>{escape(little[0].upper() + little[1:])}</b></p>"
-    said = "".join(f"<p>{escape(one)}</p>" for one in reach_sentences(grouped))
+    said = paragraphs(reach_too_little(grouped), reach_sentences(grouped))
     return (
         f"<div><p><b>{escape(QUESTION)}</b> for each {escape(grouped.by)}. {escape(grouped.guarantee.sentence())} This "
         f"holds for all groups together.</p><table><thead><tr><th>{escape(grouped.by, _LONGEST)}</th><th>users</th>"
         f"<th>{grouped.joint.confidence:.0%} interval</th><th>items of most users</th></tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table>{rest}{warned}{said}</div>"
+        f"<tbody>{''.join(rows)}</tbody></table>{rest}{said}</div>"
     )
 
 

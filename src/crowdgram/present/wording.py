@@ -14,7 +14,7 @@ from ..privacy import Adjacency, Guarantee
 from ..results.covariance import total_of
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
-from ..results.values import Measure, Other, Quantity, is_unlisted, values_of
+from ..results.values import Measure, Other, Quantity, Value, is_unlisted, values_of
 
 __all__ = [
     "INNER_PARAMETERS",
@@ -23,6 +23,7 @@ __all__ = [
     "coverage",
     "guess",
     "measured_as",
+    "noisy_groups",
     "number",
     "predicted",
     "predicted_in_words",
@@ -228,13 +229,16 @@ def too_little(release: Release | GroupedRelease) -> str | None:
         )
     if not isinstance(release, GroupedRelease) or not release.too_little:
         return None
-    lost = release.too_little
+    return noisy_groups(release.too_little, len(release), "one half")
+
+
+def noisy_groups(lost: Sequence[Value], groups: int, limit: str) -> str:
+    """The warning that some groups are mostly noise: which, and what their predicted error is above."""
     named = ", ".join(repr(str(one)) for one in lost[:_NAMED])
     more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
     verb = "is" if len(lost) == 1 else "are"
     return (
-        f"{len(lost)} of {len(release)} groups {verb} mostly noise, with a predicted l1 error above one half: "
-        f"{named}{more}."
+        f"{len(lost)} of {groups} groups {verb} mostly noise, with a predicted l1 error above {limit}: {named}{more}."
     )
 
 

@@ -58,24 +58,10 @@ def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P,
                 made = call(*args, **kwargs)
             except (CrowdgramError, ImportError, PrivacyWarning) as error:
                 left = error
-            except MemoryError as error:
-                if any(error is one for one in callers):
-                    raise
-                left = EngineFailure(
-                    "there is too little memory for this release. Nothing was released. Give it more, or ask for fewer "
-                    "items."
-                )
-            except Exception as error:
-                if any(error is one for one in callers):
-                    raise
-                left = EngineFailure(
-                    "an unexpected error stopped the release. Details are withheld because they could reveal rows. "
-                    "Nothing was released. Please report it."
-                )
             except BaseException as error:
                 if any(error is one for one in callers):
                     raise
-                left = error
+                left = _in_our_words(error)
         del args, kwargs  # the table, if it is a frame: it stays in the caller's frames only
         if left is None:
             then(made)
@@ -85,3 +71,17 @@ def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P,
         raise left
 
     return run
+
+
+def _in_our_words(error: BaseException) -> BaseException:
+    """What stands for an error that may quote rows; one that is no failure, such as Ctrl-C, stands for itself."""
+    if isinstance(error, MemoryError):
+        return EngineFailure(
+            "there is too little memory for this release. Nothing was released. Give it more, or ask for fewer items."
+        )
+    if isinstance(error, Exception):
+        return EngineFailure(
+            "an unexpected error stopped the release. Details are withheld because they could reveal rows. "
+            "Nothing was released. Please report it."
+        )
+    return error

@@ -71,7 +71,7 @@ from .registry import as_mechanism
 if TYPE_CHECKING:
     from ..tables import Domain, Rows
 
-__all__ = ["promise_of", "read_public", "release", "run"]
+__all__ = ["Asked", "promise_of", "read_public", "release", "run"]
 
 MIN_MU = 1e-5
 """Below this and MIN_EPSILON, the result would be all noise, and some of the noise would not fit 64-bit integers."""
@@ -79,8 +79,8 @@ MIN_MU = 1e-5
 Progress = Callable[[Stage], None]
 
 
-class _Asked(TypedDict, total=False):
-    """The arguments of `release` that do not decide what it returns."""
+class Asked(TypedDict, total=False):
+    """The arguments of `release` and of `reach` that do not decide what they return."""
 
     user: Required[Column]
     item: Required[Columns]
@@ -91,11 +91,14 @@ class _Asked(TypedDict, total=False):
     where: object
     other: str | None
     adjacency: Adjacency | Literal["add-remove", "replace"]
+    ledger: LedgerLike | None
+    progress: Progress | None
+
+
+class _Asked(Asked, total=False):
     weight: Weight
     mechanism: str | Mechanism
     max_rows_per_user: int | None
-    ledger: LedgerLike | None
-    progress: Progress | None
 
 
 @overload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Required, TypedDict, Unpack, overload
+from typing import Literal, Unpack, overload
 
 from ..mechanisms import ItemUsers
 from ..present.reach import warn_of_little_reach
@@ -12,27 +12,14 @@ from ..results.reach import Reach
 from .budgets import LedgerLike
 from .exception_hygiene import sanitize_errors
 from .items import with_bins
-from .pipeline import Progress, run
+from .pipeline import Asked, Progress, run
 from .query import Column, Columns, Query
 
 __all__ = ["reach"]
 
 
-class _Asked(TypedDict, total=False):
-    """The arguments of `reach` that do not decide what it returns."""
-
-    user: Required[Column]
-    item: Required[Columns]
-    epsilon: Required[float]
-    delta: float
-    domain: object
-    count: str | None
-    where: object
-    other: str | None
-    adjacency: Adjacency | Literal["add-remove", "replace"]
+class _Asked(Asked, total=False):
     max_items_per_user: int | None
-    ledger: LedgerLike | None
-    progress: Progress | None
 
 
 @overload

@@ -10,36 +10,31 @@ over the groups as their rows are, so that a user counts in a group by the share
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..errors import InvalidArgument, UnknownItem
-from ..privacy import Event, Guarantee, LedgerHead
+from .groups import Grouped, part_of, places_of
 from .marginals import conditional_at
 from .merge import merge_within_groups
 from .release import Release
-from .values import ItemEstimate, Measure, Other, Quantity, Value
+from .values import ItemEstimate, Measure, Quantity, Value
 
 if TYPE_CHECKING:
-    import dp_accounting
     import matplotlib.figure
     import pandas
     import polars
     import pyarrow
 
-    from ..privacy import Ledger
 
 __all__ = ["GroupedRelease", "parts_of"]
 
-_SHOWN = 20
 
-
-@dataclass(frozen=True)
-class GroupedRelease(Mapping[Value, Release]):
+@dataclass(frozen=True, repr=False)
+class GroupedRelease(Grouped[Release]):
     """A release for each group, under one guarantee for all of them together.
 
         grouped["DE"].top(3)
@@ -50,33 +45,6 @@ class GroupedRelease(Mapping[Value, Release]):
 
     joint: Release
 
-    def __post_init__(self) -> None:
-        if len(self.joint.item_columns) < 2:
-            raise InvalidArgument(
-                f"joint={self.joint!r}: needs at least two item columns, of which the first holds the groups.",
-                argument="joint",
-            )
-
-    @property
-    def by(self) -> str:
-        """The column of groups."""
-        return self.joint.item_columns[0]
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The promise for all groups together."""
-        return self.joint.guarantee
-
-    @property
-    def ledger_head(self) -> LedgerHead | None:
-        """Where the ledger stood when the release was charged; None without one."""
-        return self.joint.ledger_head
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """Every draw of noise, for all groups together."""
-        return self.joint.events
-
     @property
     def mechanism(self) -> str:
         """How the release was made."""
@@ -86,11 +54,6 @@ class GroupedRelease(Mapping[Value, Release]):
     def weight(self) -> str:
         """What is asked: "rows" or "users"."""
         return self.joint.weight
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The parameters of the mechanism; public."""
-        return self.joint.parameters
 
     @property
     def predicted_l1_error(self) -> float:
@@ -113,11 +76,6 @@ class GroupedRelease(Mapping[Value, Release]):
         return self.joint.rows
 
     @cached_property
-    def groups(self) -> tuple[Value, ...]:
-        """The groups, in the order in which they were given, or of their values if they were found."""
-        return tuple(group for group in self._places if not isinstance(group, Other))
-
-    @cached_property
     def shares(self) -> Release:
         """How large each group is: the distribution over groups.
 
@@ -125,34 +83,6 @@ class GroupedRelease(Mapping[Value, Release]):
         the whole, and of no group.
         """
         return self.joint.marginal(self.by)
-
-    @cached_property
-    def too_little(self) -> tuple[Value, ...]:
-        """The groups that are mostly noise; see `Release.too_little`."""
-        return tuple(group for group in self if self[group].too_little)
-
-    def __getitem__(self, group: Value) -> Release:
-        if group not in self:
-            shown = ", ".join(repr(one) for one in self.groups[:_SHOWN]) or "none"
-            more = f" and {len(self) - _SHOWN} more" if len(self) > _SHOWN else ""
-            raise UnknownItem(
-                f"group={group!r}: needs to be one of the release's groups, which are {shown}{more}.",
-                argument="group",
-                item=group,
-            )
-        return self._release_of(group)
-
-    def __contains__(self, group: object) -> bool:
-        return group in self._places and not isinstance(group, Other)
-
-    def __iter__(self) -> Iterator[Value]:
-        return iter(self.groups)
-
-    def __len__(self) -> int:
-        return len(self.groups)
-
-    def __repr__(self) -> str:
-        return f"<GroupedRelease by {self.by!r}: {len(self)} groups of {self.joint!r}>"
 
     def top(self, n: int = 10) -> dict[Value, list[ItemEstimate]]:
         """The n most probable items of each group, most probable first."""
@@ -212,16 +142,6 @@ class GroupedRelease(Mapping[Value, Release]):
 
         return to_polars(self, measure)
 
-    def to_dp_event(self, *, without_thresholds: bool = False) -> dp_accounting.DpEvent:
-        """All groups together as one dp_accounting event; see `Release.to_dp_event`."""
-        return self.joint.to_dp_event(without_thresholds=without_thresholds)
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the release as JSON, whole or not at all. overwrite: also over a file that is there."""
-        from ..export import save
-
-        save(self, path, overwrite=overwrite)
-
     def to_csv(self, path: str | os.PathLike[str], *, measure: Measure = "shares", overwrite: bool = False) -> None:
         """Write the table of `to_arrow` as CSV, whole or not at all. overwrite: also over a file that is there."""
         from ..export import write_csv
@@ -261,38 +181,14 @@ class GroupedRelease(Mapping[Value, Release]):
 
         return plot_groups(self, n, groups)
 
-    def facts(self, *, ledger: Ledger | None = None) -> dict[str, Any]:
-        """What a reviewer asks for, for all groups together, as plain values; see `Release.facts`."""
-        from ..present.facts import facts
-
-        return facts(self, ledger)
-
     def _repr_html_(self) -> str:
         from ..present.notebook import groups_view
 
         return groups_view(self)
 
-    @cached_property
-    def _releases(self) -> dict[Value, Release]:
-        """Those that were asked for so far."""
-        return {}
-
-    @cached_property
-    def _places(self) -> dict[Value, list[int]]:
-        """Where in the joint release each group's items are: found once, not once for each group."""
-        pairs: Any = self.joint.items
-        # If groups have an item of their own, those are in the order of the groups.
-        own = (pair[0] for pair in pairs if isinstance(pair[1], Other))
-        found: dict[Value, list[int]] = {group: [] for group in own}
-        for place, pair in enumerate(pairs):
-            found.setdefault(pair[0], []).append(place)
-        return found
-
-    def _release_of(self, group: Value) -> Release:
-        if group not in self._releases:
-            places = np.array(self._places[group], dtype=np.int64)
-            self._releases[group] = conditional_at(self.joint, (), {self.by: group}, places)
-        return self._releases[group]
+    def _part(self, group: Value) -> Release:
+        places = np.array(self._places[group], dtype=np.int64)
+        return conditional_at(self.joint, (), {self.by: group}, places)
 
 
 def parts_of(grouped: GroupedRelease) -> list[tuple[Value, list[int], Release]]:
@@ -300,4 +196,4 @@ def parts_of(grouped: GroupedRelease) -> list[tuple[Value, list[int], Release]]:
 
     Last are the rows of all groups that were not found, if there is an item for them.
     """
-    return [(group, places, grouped._release_of(group)) for group, places in grouped._places.items()]
+    return [(group, places, part_of(grouped, group)) for group, places in places_of(grouped).items()]

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -47,8 +47,51 @@ class ReachedItem:
     share_upper: float
 
 
+class ReachOutput:
+    """What a reach, and a reach by groups, is written and turned into."""
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table with a row for each item; by groups, for each group and item, with the group's number of users."""
+        from ..export.tabular import to_arrow
+
+        return to_arrow(cast(Any, self))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table of `to_arrow` as a data frame."""
+        from ..export.tabular import to_pandas
+
+        return to_pandas(cast(Any, self))
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table of `to_arrow` as a data frame."""
+        from ..export.tabular import to_polars
+
+        return to_polars(cast(Any, self))
+
+    def to_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the table of `to_arrow` as CSV, whole or not at all. overwrite: also over a file that is there."""
+        from ..export import write_csv
+
+        write_csv(cast(Any, self), path, overwrite=overwrite)
+
+    def to_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the table of `to_arrow` as Parquet, whole or not at all. overwrite: also over a file that is there."""
+        from ..export import write_parquet
+
+        write_parquet(cast(Any, self), path, overwrite=overwrite)
+
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, overwrite: bool = False) -> None:
+        """Write a page to read in a browser, whole or not at all: one file that loads nothing.
+
+        overwrite: also over a file that is there.
+        """
+        from ..present.report import write_html
+
+        write_html(cast(Any, self), path, title, overwrite=overwrite)
+
+
 @dataclass(frozen=True, eq=False)
-class Reach(Result):
+class Reach(ReachOutput, Result):
     """How many users have each item at least once, released under `guarantee`.
 
     items: in the order of the domain; the last may be an `Other`: the users who have any item that is not listed.
@@ -122,45 +165,6 @@ class Reach(Result):
         from ..export.tabular import columns
 
         return columns(self)
-
-    def to_arrow(self) -> pyarrow.Table:
-        """A table with a row for each item."""
-        from ..export.tabular import to_arrow
-
-        return to_arrow(self)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with a row for each item."""
-        from ..export.tabular import to_pandas
-
-        return to_pandas(self)
-
-    def to_polars(self) -> polars.DataFrame:
-        """A data frame with a row for each item."""
-        from ..export.tabular import to_polars
-
-        return to_polars(self)
-
-    def to_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the table of `to_arrow` as CSV, whole or not at all. overwrite: also over a file that is there."""
-        from ..export import write_csv
-
-        write_csv(self, path, overwrite=overwrite)
-
-    def to_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the table of `to_arrow` as Parquet, whole or not at all. overwrite: also over a file that is there."""
-        from ..export import write_parquet
-
-        write_parquet(self, path, overwrite=overwrite)
-
-    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, overwrite: bool = False) -> None:
-        """Write a page to read in a browser, whole or not at all: one file that loads nothing.
-
-        overwrite: also over a file that is there.
-        """
-        from ..present.report import write_html
-
-        write_html(self, path, title, overwrite=overwrite)
 
     def facts(self, *, ledger: Ledger | None = None) -> dict[str, Any]:
         """What a reviewer asks for, as plain values; see `Release.facts`."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import ibis
 import numpy as np
 
-from ...arrays import Integers
+from ...arrays import Floats, Integers
 from ...errors import InvalidArgument
 from ..arrow import numbers_table
 from ..counts import Counts
@@ -75,6 +75,18 @@ class Centre:
     coordinates: Integers
     stretches: Integers
     bits: int
+
+    @property
+    def shares(self) -> Floats:
+        """The estimate c, as it is in integers."""
+        shares: Floats = self.coordinates / 2**self.bits
+        return shares
+
+    @property
+    def scales(self) -> Floats:
+        """1 over the stretches."""
+        scales: Floats = 1.0 / self.stretches
+        return scales
 
     def __post_init__(self) -> None:
         largest = int(self.stretches.max(initial=1))

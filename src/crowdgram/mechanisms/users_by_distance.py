@@ -1,0 +1,180 @@
+"""Users by distance from a centre: what a noisy histogram of distances tells of them, and what users by rows add."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Floats
+from ..tables import Distances
+from .budget import Budget
+from .pilot_queries import HISTOGRAM_UNIT
+from .row_bound import average_error
+from .shells import Users, floor_shares
+from .tuning import TUNING
+from .user_sizes import Bins, Crowds, read
+
+__all__ = ["USER_UNIT", "Facts", "UsersByDistance", "look_at_distances"]
+
+USER_UNIT = 2**28
+"""What a full user weighs in integers: 2^8 a row where rows are counted."""
+LOW, HIGH = 2.0**-14, 4.0
+"""Distances from the centre that are told apart, relative to the largest possible one."""
+POSSIBLE = 5
+"""Crowds that the bias of an answer is worked out for."""
+UNSEEN = 4.0
+"""Octaves beyond what is seen that users may be in who are missing from a histogram of distances."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What pilot queries told. row_cap: rows of one user that count at most; 1 where users weigh the same. rows: users
+    by rows, where they were asked for; else all are taken to have as many as count. users: how many, and its standard
+    deviation. square: the mean of ||N(u)||^2 / m_u^2.
+    """
+
+    row_cap: int
+    rows: Crowds | None
+    users: float
+    users_error: float
+    square: float
+
+    @property
+    def largest_mass(self) -> float:
+        return float(self.row_cap) if self.rows is None else min(float(self.row_cap), 4 * self.rows.quantile(1.0))
+
+
+@dataclass(frozen=True)
+class UsersByDistance:
+    """Users by size and mass, as far as a histogram of distances tells: typical, and a few that are as likely as each
+    other.
+    """
+
+    typical: Users
+    possible: list[Users]
+    spread: float
+
+    @property
+    def median_distance(self) -> float:
+        """The distance, over mass, that half of the users keep to."""
+        users, distances = self.typical.users, self.typical.sizes / self.typical.masses
+        order = np.argsort(distances)
+        cumulative = np.cumsum(users[order]) / users.sum()
+        return float(distances[order][np.searchsorted(cumulative, 0.5)])
+
+    @property
+    def mean_distance(self) -> float:
+        """How far users are, over their mass, by mass."""
+        one = self.typical
+        return float((one.users * one.sizes).sum() / (one.users * one.masses).sum())
+
+
+def look_at_distances(
+    measured: Distances, budget: Budget, facts: Facts, share: float, number: int
+) -> UsersByDistance | None:
+    """Buy a histogram of distances; None if nobody is known of."""
+    placed = measured.centre
+    scales, centre = placed.scales, placed.shares
+    full = USER_UNIT / facts.row_cap * 2.0**placed.bits
+    reach = facts.largest_mass * float(placed.stretches.max()) * math.sqrt(2) * HIGH
+    steps = math.ceil(math.log2(reach / (LOW * float(placed.stretches.min()))) / TUNING.step)
+    edges: Floats = reach * np.exp2(TUNING.step * (np.arange(steps + 1) - steps))
+    histogram = measured.histogram((edges * full).tolist(), facts.row_cap, USER_UNIT) * HISTOGRAM_UNIT
+    noisy = budget.noisy(f"round {number}: users by distance", histogram, share)
+    deviation = budget.deviation(share, non_negative=True)
+    bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, budget.shape == "laplace")
+    f = floor_shares(centre)
+    spread = float((f / scales**2).sum()) if budget.norm == "l2" else float((np.sqrt(f) / scales).sum()) ** 2
+    found = read(bins, eager=True)
+    known = facts.users - 3 * facts.users_error
+    if found is None or found.typical.sum() + 3 * found.error < known / 2:
+        return _expected(facts, spread) if known > 0 else None
+    versions = []
+    strangers = _strangers(facts, spread)
+    for users, (at, strange) in zip((found.typical, *found.spread_out(POSSIBLE)), strangers, strict=True):
+        users = _with_missing(users, found.sizes, facts, found.error)
+        users, part = _with_strangers(users, found.sizes, at, strange)
+        users = _within_rows(users, found.sizes, facts, reach / facts.largest_mass / HIGH)
+        masses = np.full(len(users), float(facts.row_cap)) if facts.rows is None else _masses(users, facts)
+        present = users > 0
+        points = found.sizes[present, None] * 2.0 ** (TUNING.step * np.array([-0.25, 0.25]))
+        halved, mass, strangers_part = (np.repeat(each[present], 2) for each in (users / 2, masses, part))
+        versions.append(Users(halved, points.ravel(), mass, strangers_part))
+    return UsersByDistance(versions[0], versions[1:], spread)
+
+
+def _expected(facts: Facts, spread: float) -> UsersByDistance:
+    """The crowd where a histogram of distances does not show the users that pilot queries counted: as far from the
+    centre as their concentration lets them be.
+    """
+    masses, users = np.array([float(facts.row_cap)]), np.array([facts.users])
+    if facts.rows is not None:
+        present = facts.rows.typical > 0
+        masses, users = facts.rows.sizes[present], facts.rows.typical[present]
+    sizes = masses * math.sqrt(spread * facts.square)
+    near, typical, far = (Users(users, sizes * factor, masses, np.zeros(len(users))) for factor in (0.5, 1.0, 2.0))
+    return UsersByDistance(typical, [near, typical, far], spread)
+
+
+def _with_missing(users: Floats, sizes: Floats, facts: Facts, error: float) -> Floats:
+    """Users that pilot queries counted and this histogram does not show are far out, too few in each bin to be seen."""
+    lost = facts.users - users.sum() - 3 * math.hypot(facts.users_error, error)
+    if lost <= 0:
+        return users
+    last = float(sizes[np.flatnonzero(users)[-1]])
+    beyond = (sizes > last) & (sizes <= last * 2**UNSEEN)
+    return users + np.where(beyond, lost / max(int(beyond.sum()), 1), 0.0)
+
+
+def _strangers(facts: Facts, spread: float) -> list[tuple[Floats, Floats]]:
+    """The sizes and the numbers of users who are known, by their rows, to have nothing in common with the crowd: in the
+    typical crowd, if it has some rather than none, and in a few that are as likely as each other.
+    """
+    rows = facts.rows
+    if rows is None:
+        return [(np.zeros(0), np.zeros(0))] * (POSSIBLE + 1)
+    at = rows.sizes * math.sqrt(spread * facts.square)
+    strange = rows.users * rows.strangers
+    some = strange.any(axis=1)
+    chance = float(rows.weights[some].sum())
+    typical = average_error(rows.weights[some] / chance, strange[some]) if chance > 0.5 else np.zeros(len(at))
+    return [(at, typical), *((at, strange[one]) for one in rows.equally_likely(POSSIBLE))]
+
+
+def _with_strangers(users: Floats, sizes: Floats, at: Floats, strange: Floats) -> tuple[Floats, Floats]:
+    """At least as many users as far out as strangers are, and the part of users who are strangers."""
+    if not strange.any():
+        return users, np.zeros(len(users))
+    out = np.array([strange[at >= size].sum() for size in sizes])
+    above = np.maximum(np.cumsum(users[::-1])[::-1], out)
+    reached: Floats = -np.diff(above, append=0.0)
+    theirs = -np.diff(out, append=0.0)
+    return reached, np.clip(theirs / np.maximum(reached, 1e-9), 0.0, 1.0)
+
+
+def _within_rows(users: Floats, sizes: Floats, facts: Facts, farthest: float) -> Floats:
+    """No larger part of users is as far out as have the rows for it, at `farthest` a row: what a histogram shows beyond
+    is noise.
+    """
+    if facts.rows is None:
+        return users
+    rows = facts.rows.typical
+    able = np.array([rows[facts.rows.sizes * farthest >= size].sum() for size in sizes]) / rows.sum()
+    above = np.minimum(np.cumsum(users[::-1])[::-1], able * users.sum())
+    within: Floats = -np.diff(above, append=0.0)
+    return within
+
+
+def _masses(users: Floats, facts: Facts) -> Floats:
+    """Rows of the users in each bin of distances: the farthest have most rows."""
+    assert facts.rows is not None
+    rows = facts.rows.typical
+
+    def above(histogram: Floats) -> Floats:
+        reached: Floats = (np.cumsum(histogram[::-1])[::-1] - 0.5 * histogram) / histogram.sum()
+        return reached
+
+    masses: Floats = np.exp(np.interp(-above(users), -above(rows), np.log(facts.rows.sizes)))
+    return np.minimum(masses, facts.row_cap)
