@@ -21,6 +21,7 @@ from crowdgram.errors import EngineFailure
 from crowdgram.mechanisms.pilot_queries import HISTOGRAM_UNIT
 from crowdgram.privacy.noise import MAX_SCALE, add_discrete_gaussian, add_discrete_laplace
 from crowdgram.tables import (
+    HALF_BINS,
     MAX_BITS,
     MAX_MASS_SCALE,
     MAX_RADIUS,
@@ -29,9 +30,9 @@ from crowdgram.tables import (
     UNIT,
     CappedRows,
     Centre,
-    Concentration,
     Counts,
     SampledRow,
+    UsersByHalf,
     distances,
     known_counts,
 )
@@ -57,8 +58,8 @@ def counts_of(engine, users, items, order=None):
     return known_counts(engine, cells_of(users, order), items)
 
 
-def capped(row_cap):
-    return CappedRows(row_cap), SampledRow(row_cap, "salt"), Concentration(row_cap)
+def capped(row_cap, items):
+    return CappedRows(row_cap), SampledRow(row_cap, "salt"), UsersByHalf(items, 0, row_cap)
 
 
 def single_precision(users):
@@ -88,7 +89,7 @@ def test_the_order_of_rows_moves_a_float_sum_and_not_ours():
             near = distances(counts, centre, "l2")
             seen.add(
                 (
-                    *(tuple(counts.sum(each).values.tolist()) for each in capped(100)),
+                    *(tuple(counts.sum(each).values.tolist()) for each in capped(100, counts.items)),
                     *(tuple(level.values) for level in near.levels([2**38, 2**40], 10, UNIT, 2**20)),
                     tuple(near.histogram([1e9, 1e12, 1e15], 10, UNIT).values.tolist()),
                 )
@@ -117,7 +118,7 @@ def sums_of(users):
     """By statistic, what is summed of these users, with and without a centre."""
     with DuckEngine.embedded() as engine:
         counts = counts_of(engine, users, 2)
-        plain = [counts.sum(each).values for cap in (1, 5, ROW_LIMIT) for each in capped(cap)]
+        plain = [counts.sum(each).values for cap in (1, 5, ROW_LIMIT) for each in capped(cap, counts.items)]
         centre = Centre(np.array([2**23, 2**23]), np.array([1, MAX_STRETCH]), MAX_BITS)
         levels = {}
         for norm in ("l1", "l2"):
@@ -221,7 +222,7 @@ def test_the_limits_of_size_hold_for_the_constants_as_they_are():
     assert MAX_RADIUS < 2**53  # an exact double
     assert MAX_MASS_SCALE * ROW_LIMIT <= 2**53  # so is a user's mass, times its scale
     assert scale * coordinate == MAX_MASS_SCALE
-    assert ROW_LIMIT**2 < 2**53  # Concentration: squares are exact doubles, before they are divided
+    assert HALF_BINS * ROW_LIMIT < 2**52  # UsersByHalf's, too
     assert UNIT * (people + 1) == top
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from crowdgram.tables import GAIN, MAX_BITS, MAX_MASS_SCALE, MAX_RADIUS, ROW_LIMIT, UNIT, Centre
 from crowdgram.tables.statistics import (
     CappedRows,
-    Concentration,
     ItemReach,
     Level,
     OneUser,
@@ -20,6 +19,7 @@ from crowdgram.tables.statistics import (
     SampledRow,
     Tally,
     UsersByDistance,
+    UsersByHalf,
     UsersByItems,
     UsersByRows,
     WeightedSets,
@@ -39,10 +39,10 @@ LEVELS = [
 """Radii, row cap, unit and the scale of the mass."""
 
 
-def of_counts(every=True):
-    """Statistics of `Counts`; a few of them, that hold each kind of query, if not `every`."""
+def of_counts(items, every=True):
+    """Statistics of `Counts` with so many items; a few of them, that hold each kind of query, if not `every`."""
     yield from map(CappedRows, (1, 3, 1000) if every else (3,))
-    yield from map(Concentration, (1, 3, 1000, ROW_LIMIT) if every else (3,))
+    yield from (UsersByHalf(items, cap % 2, cap) for cap in ((1, 4, 1000, ROW_LIMIT) if every else (3,)))
     yield from map(UsersByRows, ([5], EDGES) if every else (EDGES,))
     yield from (SampledRow(cap, "salt") for cap in ((1, 4) if every else (4,)))
     yield from (Tally(rows, "salt") for rows in ((1, 4, 17) if every else (4,)))
@@ -113,7 +113,7 @@ _HEAVY, _ALL = OneUser(7, {2: ROW_LIMIT}), OneUser(7, dict.fromkeys(range(5), 2*
 REACHED = [
     (CappedRows(3), _HEAVY),
     (SampledRow(3, "salt"), _HEAVY),
-    (Concentration(3), _ALL),
+    (UsersByHalf(5, 0, 3), _ALL),
     (UsersByRows(FEW_EDGES), _HEAVY),
     (RootOfItems(4), _ALL),
     (UsersByItems(FEW_EDGES), _ALL),

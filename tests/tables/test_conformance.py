@@ -17,17 +17,18 @@ import pytest
 
 import crowdgram.tables
 from crowdgram.tables import (
+    HALF_BINS,
     MAX_BITS,
     MAX_STRETCH,
     UNIT,
     Bins,
     CappedRows,
     Centre,
-    Concentration,
     Domain,
     ItemReach,
     SampledRow,
     Tally,
+    UsersByHalf,
     UsersByRows,
     WeightedSets,
     count_rows,
@@ -186,7 +187,7 @@ def test_every_statistic_is_the_sum_of_its_users_integer_for_integer(opened, cas
 
 
 def check_counts(counts, users, every):
-    for statistic in of_counts(every):
+    for statistic in of_counts(counts.items, every):
         found = counts.sum(statistic)
         assert found.vector() == total(statistic, users), statistic
         if isinstance(statistic, Tally):
@@ -549,11 +550,11 @@ def test_nothing_larger_than_the_domain_is_collected(counted, monkeypatch):
 
     for name in ("fetch", "count_by_bin"):
         monkeypatch.setattr(counts.engine, name, watched(getattr(counts.engine, name)))
-    for statistic in (CappedRows(1), SampledRow(2, "s"), UsersByRows(EDGES), Concentration(2)):
+    for statistic in (CappedRows(1), SampledRow(2, "s"), UsersByRows(EDGES), UsersByHalf(len(domain), 0, 2)):
         counts.sum(statistic)
     distances(counts, centre_for(len(domain))).levels([99, 100, 1000], 2, UNIT)
     assert len(sizes) == 5  # all levels in one pass
-    assert max(sizes) <= max(len(domain), len(EDGES))
+    assert max(sizes) <= max(len(domain), len(EDGES), HALF_BINS + 2)
 
 
 def test_limits_keep_every_product_in_64_bits():

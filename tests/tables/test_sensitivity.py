@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from crowdgram.errors import PrivacyViolation
 from crowdgram.tables import (
     GAIN,
+    HALF_BINS,
     MAX_BITS,
     MAX_MASS_SCALE,
     MAX_RADIUS,
@@ -20,11 +21,11 @@ from crowdgram.tables import (
     UNIT,
     CappedRows,
     Centre,
-    Concentration,
     ItemReach,
     RootOfItems,
     SampledRow,
     Tally,
+    UsersByHalf,
     UsersByItems,
     UsersByRows,
     WeightedSets,
@@ -39,7 +40,14 @@ from crowdgram.tables import (
     tally_rows,
     user_totals,
 )
-from crowdgram.tables.statistics import OneUser, UsersByDistance, held_items_of, item_set_of, user_totals_of
+from crowdgram.tables.statistics import (
+    OneUser,
+    UsersByDistance,
+    half_of_items,
+    held_items_of,
+    item_set_of,
+    user_totals_of,
+)
 from crowdgram.tables.statistics.centred import sum_levels
 
 from ..thorough import examples
@@ -75,7 +83,7 @@ def statistics(draw, centre=None):
     row_cap, unit, against = draw(row_caps), 2 ** draw(st.integers(0, 30)), draw(centres) if centre is None else centre
     radii, mass_scale = draw(all_radii), draw(mass_scales)
     edges = sorted(draw(st.sets(st.integers(1, 2**21), min_size=1, max_size=4)))
-    counts = [CappedRows(row_cap), SampledRow(row_cap, "salt"), Concentration(row_cap), UsersByRows(edges)]
+    counts = [CappedRows(row_cap), SampledRow(row_cap, "salt"), UsersByHalf(ITEMS, 1, row_cap), UsersByRows(edges)]
     counts += [Tally(rows, "salt") for rows in (ROW_LIMIT, draw(st.integers(1, 60)))]
     measured = []
     for norm in ("l1", "l2"):
@@ -345,21 +353,26 @@ def test_all_levels_of_a_user_are_the_vector_clipped_at_the_last_radius(
 
 
 @IN_PYTHON
-@given(heavy_users, st.one_of(st.integers(1, 9), st.integers(1, 2**20)))
-def test_concentration_is_a_mean_of_squares(user, row_cap):
-    one, rest = Concentration(row_cap).of_user(user).values()
-    weight, squares = min(user.rows, row_cap) ** 2 / row_cap**2, sum(n * n for n in user.counts.values())
-    assert abs(one + rest - weight * UNIT) <= 1
-    assert abs(one - weight * squares / user.rows**2 * UNIT) <= 1
+@given(heavy_users, row_caps)
+def test_a_user_is_in_the_bin_of_what_lies_in_a_half(user, row_cap):
+    ((place, weight),) = UsersByHalf(ITEMS, 0, row_cap).of_user(user).items()
+    inside = Fraction(sum(n for item, n in user.counts.items() if half_of_items(ITEMS, 0)[item]), user.rows)
+    low, high = (Fraction(each, HALF_BINS) for each in (place - 1, place))
+    assert inside == 0 if place == 0 else inside == 1 if place == HALF_BINS + 1 else low <= inside < high
+    assert weight == UNIT * min(user.rows, row_cap) // row_cap
 
 
-def test_concentration_reaches_its_bound_where_rounding_could_exceed_it():
-    """All rows of one item: both numbers are the same quotient, for caps whose square does not divide a power of 2."""
-    for row_cap in (3, 7, 1000, 2**20 - 1):
-        for rows in (1, 2, row_cap - 1, row_cap, row_cap + 1, 2**20):
-            one, rest = Concentration(row_cap).of_user(OneUser(7, {0: rows})).values()
-            assert rest == 0
-            assert one == UNIT * min(rows, row_cap) ** 2 // row_cap**2
+@pytest.mark.parametrize("items", [1, 2, 3, 10, 1001])
+def test_halves_are_halves(items):
+    for number in range(2):
+        assert half_of_items(items, number).sum() == (items + 1) // 2
+
+
+def test_halves_follow_no_order():
+    """Neighbours are in one half as often as not, and two halves share half of their items (six deviations)."""
+    first, second = (half_of_items(10_000, number) for number in range(2))
+    for other in (first[1:], second[:-1]):
+        assert abs((first[: len(other)] == other).mean() - 0.5) < 0.03
 
 
 @pytest.mark.slow

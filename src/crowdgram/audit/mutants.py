@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..mechanisms import Estimate, Gaussian, Request
 from ..privacy import Adjacency, Guarantee, Labels, Sampler, Spending
-from ..tables import UNIT, BoundedSum, CappedRows, Centre, Concentration, Counts, Distances, distances
+from ..tables import UNIT, BoundedSum, CappedRows, Centre, Counts, Distances, UsersByHalf, distances
 from .attack import Case
 from .paired_execution import on_counts
 from .pairs import Pair, Tables, pairs_for
@@ -94,14 +94,14 @@ def nested_levels(counts: Counts, spending: Spending, _: Request) -> Estimate:
     return _level_by_level(spending, levels)
 
 
-def concentration(counts: Counts, spending: Spending, _: Request) -> Estimate:
-    """How concentrated users are: (a, t - a) of each, which sum to UNIT at most."""
-    return _plain(spending, counts.sum(Concentration(1)).values)
+def by_half(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """Users by what lies in a half of the items: one bin of each."""
+    return _plain(spending, counts.sum(UsersByHalf(counts.items, 0, 1)).values)
 
 
-def overlapping_parts(counts: Counts, spending: Spending, _: Request) -> Estimate:
-    """As `concentration`, but (a, t) of each user, as if that were the same."""
-    return _plain(spending, np.cumsum(counts.sum(Concentration(1)).values))
+def overlapping_bins(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """As `by_half`, but every user is in all bins from their own on, as if that were the same."""
+    return _plain(spending, np.cumsum(counts.sum(UsersByHalf(counts.items, 0, 1)).values))
 
 
 def commonest(counts: Counts, spending: Spending, _: Request) -> Estimate:
@@ -232,9 +232,9 @@ def _mutants() -> tuple[Mutant, ...]:
             corner,
         ),
         Mutant(
-            "two parts of a user that overlap",
-            Case("overlapping-parts", overlapping_parts, "users", pure),
-            Case("concentration", concentration, "users", pure),
+            "bins of users that overlap",
+            Case("overlapping-bins", overlapping_bins, "users", pure),
+            Case("by-half", by_half, "users", pure),
             corner,
         ),
         Mutant(

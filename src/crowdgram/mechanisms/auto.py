@@ -19,12 +19,12 @@ from ..stages import Stage
 from ..tables import ROW_LIMIT, UNIT, CappedRows, Counts, UsersByRows
 from .baselines import Laplace
 from .budget import Budget
-from .choice import RoundsModel, allowance_for, look_at_crowd, prefer_rounds, round_coordinates
+from .choice import RoundsModel, allowance_for, prefer_rounds, round_coordinates
 from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .discovery import DiscoveryPlan, Finish, rehearse
 from .estimate import Estimate, from_noisy_sums
 from .mechanism import PURE_LEAST, Discovering, Mechanism, Searching, check_whole
-from .pilot import Pilot
+from .pilot import Pilot, look_at_crowd
 from .pilot_queries import (
     HISTOGRAM_UNIT,
     RowHistogram,
@@ -96,7 +96,7 @@ class Adaptive(Discovering):
         items = looked_for(counts.items, request)
         spending = budget.looks(self.reserves(budget.guarantee, request, items))
         request.report(Stage.PROFILING)
-        pilot = look_at_crowd(counts, spending, items, request, choosing=self.finish == "either")
+        pilot = look_at_crowd(counts, spending, items, request)
         request.report(Stage.ESTIMATING)
         return spending, pilot
 
@@ -138,7 +138,7 @@ class Auto(Adaptive):
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
         spending, pilot = self._pilot(counts, budget, request)
-        model = prefer_rounds(counts, spending, pilot)
+        model = prefer_rounds(counts, spending, pilot, looked_for(counts.items, request))
         if model is not None:
             return _rounds(counts, spending, pilot, self.rounds, request.prior, model)
         return _plain(counts, spending.finish_purely(), pilot, request.prior)
@@ -170,7 +170,6 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
         parameters |= {"rows_above_bound": above, "rows_above_bound_low": low, "rows_above_bound_high": high}
         if not pilot.given:
             moved, strange = (each[:, 0] for each in bias_of(crowds, np.array([float(row_cap)])))
-            disagreement = _measured(disagreement, pilot, noisy / UNIT, math.sqrt(2) * event.scale / UNIT, row_cap, k)
             bias = float(average_error(crowds.weights, disagreement.mean * moved + strange))
             square = disagreement.root_mean_square**2 * float(crowds.weights @ moved**2)
             most = math.sqrt(square + float(crowds.weights @ strange**2))
@@ -178,7 +177,7 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
         bias, most = 2 * WEIGHTING_DISTANCE * disagreement.mean, 2 * WEIGHTING_DISTANCE * disagreement.root_mean_square
     if pilot.row_cap > 1:
         parameters["max_rows_per_user"] = row_cap
-    scatter = _scatter(pilot, noisy / UNIT)
+    scatter = _scatter(pilot)
     made = from_noisy_sums(
         noisy,
         event,
@@ -192,40 +191,12 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
     return replace(made, users=pilot.all_users)
 
 
-def _measured(
-    prior: Disagreement, pilot: Pilot, sums: Floats, deviation: float, row_cap: int, items: int
-) -> Disagreement:
-    """What the difference between the look at the centre, at a lower bound, and the answer says of the disagreement."""
-    if pilot.centre is None or pilot.rows is None or pilot.rows.crowds is None:
-        return prior
-    early, cap, early_deviation = pilot.centre
-    if cap >= row_cap:
-        return prior
-    crowds = pilot.rows.crowds
-    totals = [
-        max(float(each.sum()), 1.0, math.sqrt(items) * one)
-        for each, one in ((early, early_deviation), (sums, deviation))
-    ]
-    away = early / totals[0] - sums / totals[1]
-    p = np.maximum(sums / totals[1], 0.1 / items)
-    one_noise = (early_deviation / totals[0]) ** 2 + (deviation / totals[1]) ** 2
-    noise = one_noise * (1 + items * p**2)  # the divisors' too
-    form = np.sqrt(p * (1 - np.minimum(p, 0.99)))
-    low, high = crowds.weights @ bias_of(crowds, np.array([float(cap), float(row_cap)]))[0]
-    moved = float(low - high)
-    one = math.sqrt(math.pi / 2) * moved * form / float(form.sum())
-    variance = noise + np.outer(prior.values**2, one**2)
-    return prior.given(-0.5 * (np.log(variance) + away**2 / variance).sum(axis=1))
-
-
-def _scatter(pilot: Pilot, sums: Floats) -> float:
+def _scatter(pilot: Pilot) -> float:
     """The sampling variance of the table's own answer, summed over items: users' shares of all mass, squared, times how
     far users are from the crowd.
     """
-    shares = np.maximum(sums, 0.0) / max(float(np.maximum(sums, 0.0).sum()), 1e-300)
-    own = max(pilot.concentration.square - float((shares**2).sum()), 0.0)
     users, sizes = pilot.crowds.typical, pilot.crowds.sizes
-    return own * float((users * sizes**2).sum() / max(float((users * sizes).sum()) ** 2, 1e-300))
+    return pilot.tastes.mean_distance * float((users * sizes**2).sum() / max(float((users * sizes).sum()) ** 2, 1e-300))
 
 
 def _rounds(
@@ -243,7 +214,7 @@ def _rounds(
         pilot.rows = _look_again(counts, budget, pilot, pilot.rows, model)
     rows = pilot.rows.crowds if pilot.rows is not None and pilot.row_cap > 1 else None
     rows = None if rows is None else rows.capped(pilot.row_cap)
-    facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.concentration.square)
+    facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.tastes.square + pilot.tastes.mean_distance)
     return replace(run_rounds(counts, budget, facts, rounds, prior), users=pilot.all_users)
 
 

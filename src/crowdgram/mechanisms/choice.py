@@ -1,148 +1,97 @@
 """The choice between plain Laplace noise and rounds, by the predicted errors of both.
 
-Both come from one model of the crowd: users by rows, how concentrated they are, and, where a centre could decide, the
-crowd's own distribution, each bought for a small part of epsilon.
+Both come from one model of the crowd: users by rows, and how much they differ.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..arrays import Floats
 from ..privacy import Looks
-from ..tables import UNIT, Counts, UsersByRows
+from ..tables import UNIT, Counts
 from .budget import Allowance
-from .pilot import ConcentrationLaw, Pilot, look_at_centre, look_at_concentration
-from .pilot_queries import CONCENTRATION, GLANCE, HEAVY, RowHistogram, look_at_rows
-from .request import Request
-from .row_bound import Disagreement, Spread, best_bound, cost_if_known, worth_knowing
+from .pilot import Pilot
+from .pilot_queries import THIRD, look_once_more
+from .row_bound import Disagreement, Spread, average_error, best_bound, costs_if_known, worth_knowing
 from .user_sizes import Crowds
 
-__all__ = ["RoundsModel", "allowance_for", "look_at_crowd", "prefer_rounds", "round_coordinates"]
+__all__ = ["RoundsModel", "allowance_for", "prefer_rounds", "round_coordinates"]
 
 
 SPENDABLE = 1 - 1e-9
 """Of a budget that is divided into shares: the sum of rounded parts must not exceed it."""
-CONCENTRATION_POWER = -0.4, 0.2
-"""Mean and standard deviation of the power of rows that concentration goes with, before it is measured: users with more
-rows have more items, but not as many more.
-"""
-LIGHT_LOOK_FACTOR = 4.0
-"""`telling` counts 4 times for the look at all users, which halves its epsilon: they are more numerous and more
-concentrated than heavy ones.
-"""
-STRAY_RANGE = 1000.0
-"""The mean square distance of users from a centre is taken to be at most their mean square norm, and at least a part of
-1 / STRAY_RANGE of it.
-"""
-ROUNDS_EFFICIENCY = 0.75
-"""What the answers of all rounds together are worth, as a part of the budget that is divided over them, ..."""
+ROUNDS_EFFICIENCY = 0.6
+"""What the answers of all rounds together are worth, as a part of the budget that is divided over them (0.61 to 0.66 on
+invented crowds who agree), ..."""
 SEEING_COST = 3, 10.0
 """... less what it takes to see the crowd: so many histograms of distances. Their noise per bin has a standard
 deviation of users over the second number.
 """
 DISTANCE_MIX = (0.5, 0.35, 0.15), (0.5, 1.0, 2.0)
 """How far users are from a centre: parts of them, and their distances over the root mean square of all."""
+BLIND = 1e9
+"""The noise of rounds that cannot see the crowd."""
+STRANGER = math.inf
+"""The factor of users who have one item."""
 
 
-def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request, *, choosing: bool) -> Pilot:
-    """Buy what is needed. If there is nothing to choose, looks take all of what was reserved: rounds pay for it."""
-    if request.row_cap > 1:
-        rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(RowHistogram.edges())).values, spending, items)
-        if rows.crowds is not None:
-            crowds = rows.crowds.capped(request.row_cap)
-            return _pilot_by_rows(counts, spending, rows, crowds, items, request.row_cap, choosing)
-        # Too few users to be seen: if the caller gave no bound, every user weighs the same.
-        row_cap = request.max_rows_per_user or 1
-        return Pilot(items, row_cap, rows, *look_at_concentration(counts, spending, items, row_cap, CONCENTRATION, 0.0))
-    glance = Pilot(items, 1, None, *look_at_concentration(counts, spending, items, 1, GLANCE, 0.0))
-    telling = max(glance.users, 1.0) * _even_distance(spending, glance, counts.items) if choosing else 0.0
-    return Pilot(items, 1, None, *look_at_concentration(counts, spending, items, 1, CONCENTRATION, telling), telling)
-
-
-def _pilot_by_rows(
-    counts: Counts, spending: Looks, rows: RowHistogram, crowds: Crowds, items: int, row_cap: int, choosing: bool
-) -> Pilot:
-    """Light users and heavy ones are looked at apart: those with many rows mostly have more items."""
-    users = crowds.typical
-    cap = max(1, round(crowds.quantile(0.5)))
-    weights = users * np.minimum(crowds.sizes / cap, 1.0) ** 2
-    unknown = Pilot(items, row_cap, rows, float(users.sum()), crowds.error, ConcentrationLaw(1.0, 1.0))
-    telling = float(weights.sum()) * _even_distance(spending, unknown, counts.items) if choosing else 0.0
-    heavy = look_at_concentration(counts, spending, items, cap, HEAVY, telling)[2]
-    logs = np.log(crowds.sizes)
-    places = [float(each @ logs / each.sum()) for each in (users, weights)]
-    *counted, light = look_at_concentration(counts, spending, items, 1, CONCENTRATION, LIGHT_LOOK_FACTOR * telling)
-    apart = max(places[1] - places[0], 0.01)
-    doubt = math.hypot(light.error / light.square, heavy.error / heavy.square) / apart
-    trust = CONCENTRATION_POWER[1] ** 2 / (CONCENTRATION_POWER[1] ** 2 + doubt**2)
-    power = trust * math.log(heavy.square / light.square) / apart + (1 - trust) * CONCENTRATION_POWER[0]
-    concentration = replace(heavy, at=math.exp(places[1]), power=float(np.clip(power, -1.0, 0.0)))
-    return replace(unknown, concentration=concentration, telling=telling, counted=(counted[0], counted[1]))
-
-
-def _even_distance(spending: Looks, pilot: Pilot, items: int) -> float:
-    """The square distance of users from the crowd at which rounds and plain noise err the same; 1 if none is."""
-    budget, plain = allowance_for(spending, items), _plain_price(spending, pilot, items)
-    low, high = 1 / STRAY_RANGE, 1.0
-
-    def rounds(square: float) -> float:
-        even = replace(pilot, concentration=ConcentrationLaw(square, 0.0))
-        return RoundsModel.of(budget, even, 0.0, 1 / items, items).price(even)
-
-    if rounds(low) > plain or rounds(high) < plain:
-        return 1.0
-    while high > 1.1 * low:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if rounds(middle) > plain else (middle, high)
-    return low
-
-
-def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot) -> RoundsModel | None:
+def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot, items: int) -> RoundsModel | None:
     """What rounds are predicted to do, if they are predicted to err less than plain noise, each at its own best bound;
-    look at the centre where that could decide.
-
-    Before any centre is known users look as far out as their norm; once centred, as sqrt(E||N/m||^2 - ||p||^2), p the
-    crowd's own distribution; and no nearer than chance makes them, who draw 1/m of it with m rows.
+    look at rows once more if the choice depends on who is hidden there. `items`: how many to size that look for.
     """
-    k = counts.items
     if pilot.users < 2 * pilot.users_error:  # nobody is seen: rounds would see nothing either
         return None
-    budget = allowance_for(spending, k)
-    plain = _plain_price(spending, pilot, k)
-    far = RoundsModel.of(budget, pilot, -pilot.concentration.error, 1 / k, k)
-    if far.price(pilot) < plain:
-        return far
-    most = pilot.concentration.square
-    if RoundsModel.of(budget, pilot, most, most, k).price(pilot) > plain:
-        return None
-    square, error = look_at_centre(counts, spending, pilot)
-    least = max(square - error, 1 / k)
-    # How far users are once they are centred is uncertain by both looks, within what is possible. Before them anything
-    # is: half of the belief is spread evenly, half of it evenly over orders of magnitude.
-    error = math.hypot(error, pilot.concentration.error)
-    low, high = max(most / STRAY_RANGE, most - square - 3 * error), min(most, max(most - square, 0.0) + 3 * error)
-    edges = np.geomspace(min(low, 0.99 * high), high, 13)
-    own = np.sqrt(edges[1:] * edges[:-1])
-    weights = np.log(edges[1:] / edges[:-1]) / math.log(STRAY_RANGE) + np.diff(edges) / most
-    weights *= np.exp(-(((own - (most - square)) / error) ** 2) / 2)
-    models = [RoundsModel.of(budget, pilot, most - float(each), least, k) for each in own]
-    prices = np.array([model.price(pilot) for model in models])
-    expected = math.exp(float(weights @ np.log(prices) / weights.sum()))  # an error is judged by its factor
-    if expected >= _plain_price(spending, pilot, k):
-        return None
-    return models[int(np.argmin(np.abs(np.log(prices / expected))))]
+    prices = _Prices.of(spending, pilot, counts.items)
+    if pilot.rows is not None and not pilot.given and prices.doubt > THIRD.most(items) * prices.least:
+        pilot.rows = look_once_more(pilot.rows, counts, spending, items)
+        prices = _Prices.of(spending, pilot, counts.items)
+    return prices.model if prices.rounds_err_less else None
 
 
-def _plain_price(spending: Looks, pilot: Pilot, items: int) -> float:
-    """The predicted l1 error of Laplace noise at its best bound, or at the one that was given."""
+@dataclass(frozen=True)
+class _Prices:
+    """The predicted l1 errors of both ways for each crowd that is possible, and what rounds are predicted to do."""
+
+    weights: Floats
+    plain: Floats
+    rounds: Floats
+    model: RoundsModel
+
+    @classmethod
+    def of(cls, spending: Looks, pilot: Pilot, items: int) -> _Prices:
+        """Over all tastes that are possible, an error is judged by its factor."""
+        budget, tastes, crowds = allowance_for(spending, items), pilot.tastes, pilot.crowds.settled.likely
+        kinds = zip(tastes.tastes.tolist(), tastes.strange.tolist(), strict=True)
+        models = [RoundsModel.of(budget, pilot, taste, strange, items) for taste, strange in kinds]
+        logs = np.log([model.prices(crowds) for model in models])
+        rounds = np.exp(tastes.weights @ logs)
+        nearest = int(np.argmin(np.abs(logs - np.log(rounds)) @ crowds.weights))
+        return cls(crowds.weights, _plain_prices(spending, pilot, crowds, items), rounds, models[nearest])
+
+    @property
+    def rounds_err_less(self) -> bool:
+        return bool(average_error(self.weights, self.rounds) < average_error(self.weights, self.plain))
+
+    @property
+    def least(self) -> float:
+        return float(average_error(self.weights, self.rounds if self.rounds_err_less else self.plain))
+
+    @property
+    def doubt(self) -> float:
+        """What the choice would save if the crowd were known."""
+        return self.least - float(average_error(self.weights, np.minimum(self.plain, self.rounds)))
+
+
+def _plain_prices(spending: Looks, pilot: Pilot, crowds: Crowds, items: int) -> Floats:
+    """The predicted l1 errors of Laplace noise at its best bounds, or at the one that was given."""
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     if pilot.given:
-        return noise * pilot.row_cap / float((pilot.crowds.typical * pilot.crowds.sizes).sum())
-    return cost_if_known(pilot.crowds.settled, noise, Disagreement.prior().mean)
+        return noise * pilot.row_cap / (crowds.users @ crowds.sizes)
+    return costs_if_known(crowds, noise, Disagreement.prior().mean)
 
 
 def round_coordinates(items: int) -> int:
@@ -168,32 +117,28 @@ class RoundsModel:
     spread: Spread
 
     @classmethod
-    def of(cls, budget: Allowance, pilot: Pilot, removed: float, square: float, items: int) -> RoundsModel:
-        """For a centre that takes `removed` off the mean square norm of users for their mass, and scales that fit a
-        crowd of ||p||^2 = square.
+    def of(cls, budget: Allowance, pilot: Pilot, taste: float, strange: float, items: int) -> RoundsModel:
+        """For users of m rows with a mean square distance of (1 - ||p||^2) (t + (1 - t) / m), t the taste, but for
+        strangers.
 
         Scales divide the noise over items; for Zipf laws that is worth the factor (k ||p||^2)^-0.1.
         """
+        square = pilot.tastes.square
         share = ROUNDS_EFFICIENCY - SEEING_COST[0] * budget.share_for(max(pilot.users, 1.0) / SEEING_COST[1])
         fitted = (items * square) ** -0.1
-        noise = budget.mean_absolute * items * fitted * budget.deviation(share) if share > 0 else math.inf
-        left = 1 - removed / pilot.concentration.square
+        noise = budget.mean_absolute * items * fitted * budget.deviation(share) if share > 0 else BLIND
 
         def distance(masses: Floats, factor: float) -> Floats:
-            norms = pilot.concentration.of(masses)
-            chance = (
-                np.minimum(1 / masses, norms) * (1 - max(removed, 0.0)) if pilot.row_cap > 1 else norms / STRAY_RANGE
-            )
-            own = np.maximum(chance + np.maximum(left * norms - chance, 0.0) * factor**2, norms / STRAY_RANGE)
+            chance = (1 - taste) / masses if pilot.row_cap > 1 else 0.0 * masses
+            own = (1 - square) * np.minimum(taste * min(factor, 1e9) ** 2 + chance, 1.0)
             return np.sqrt(own if budget.shape == "gaussian" else np.minimum(1.0, 2 / math.pi * items * own))
 
-        return cls(noise, Spread(DISTANCE_MIX[0], DISTANCE_MIX[1], distance))
+        shares = (*((1 - strange) * part for part in DISTANCE_MIX[0]), strange)
+        return cls(noise, Spread(shares, (*DISTANCE_MIX[1], STRANGER), distance))
 
-    def price(self, pilot: Pilot) -> float:
-        """The predicted l1 error."""
-        if not math.isfinite(self.noise):
-            return math.inf
-        return cost_if_known(pilot.crowds.settled, self.noise, Disagreement.prior().mean, self.spread)
+    def prices(self, crowds: Crowds) -> Floats:
+        """The predicted l1 errors."""
+        return costs_if_known(crowds, self.noise, Disagreement.prior().mean, self.spread)
 
     def worth_knowing(self, pilot: Pilot) -> float:
         return worth_knowing(pilot.crowds, self.noise, Disagreement.prior().mean, self.spread)

@@ -1,63 +1,43 @@
-"""What pilot queries tell of a crowd: users by rows, how concentrated they are, and a rough centre."""
+"""What pilot queries tell of a crowd: users by rows, how many they are, and how much they differ."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats
 from ..privacy import Looks
-from ..tables import ROW_LIMIT, UNIT, CappedRows, Concentration, Counts
+from ..tables import ROW_LIMIT, UNIT, Counts, UsersByRows
 from .measurements import inverse_variance_mean
-from .pilot_queries import CENTRE, PilotQuery, RowHistogram
+from .pilot_queries import RowHistogram, look_at_rows, look_at_users
+from .request import Request
+from .row_bound import Disagreement, best_bound
+from .tastes import Tastes, look_at_tastes
 from .user_sizes import Crowds
 
-__all__ = ["ConcentrationLaw", "Pilot", "look_at_centre", "look_at_concentration"]
-
-
-@dataclass(frozen=True)
-class ConcentrationLaw:
-    """The mean of ||N(u)||^2 / m_u^2 for users of m rows: square (m / at)^power. error: of square."""
-
-    square: float
-    error: float
-    at: float = 1.0
-    power: float = 0.0
-
-    def of(self, masses: Floats) -> Floats:
-        expected: Floats = np.clip(self.square * (masses / self.at) ** self.power, 0.0, 1.0)
-        return expected
+__all__ = ["Pilot", "look_at_crowd"]
 
 
 @dataclass
 class Pilot:
     """What pilot queries told.
 
-    items: how many they were sized for. row_cap: rows of one user that count at most: 1 if users weigh the same,
-    ROW_LIMIT if the bound is to be found. rows: users by rows, if they have more than one that counts. users: how many,
-    with its standard deviation. telling: users times the square distance at which the choice is even. centre: noisy
-    capped counts, their bound and the standard deviation of their noise. counted: users and the standard deviation,
-    from a look in which all weigh the same.
+    row_cap: rows of one user that count at most: 1 if users weigh the same, ROW_LIMIT if the bound is to be found.
+    rows: users by rows, if they have more than one that counts. users: how many, with its standard deviation.
     """
 
-    items: int
     row_cap: int
     rows: RowHistogram | None
     users: float
     users_error: float
-    concentration: ConcentrationLaw
-    telling: float = 0.0
-    centre: tuple[Floats, int, float] | None = None
-    counted: tuple[float, float] | None = None
+    tastes: Tastes
 
     @property
     def all_users(self) -> tuple[float, float] | None:
         """How many users there are, and its standard deviation; None if the total of the estimate tells it."""
         if self.row_cap == 1 or self.rows is None:
             return None
-        return self.rows.users if self.counted is None else inverse_variance_mean(*self.counted, *self.rows.users)
+        return self.users, self.users_error
 
     @property
     def given(self) -> bool:
@@ -86,36 +66,23 @@ class Pilot:
         )
 
 
-def look_at_concentration(
-    counts: Counts, spending: Looks, items: int, cap: int, look: PilotQuery, telling: float
-) -> tuple[float, float, ConcentrationLaw]:
-    """Users with a standard deviation, and the mean of ||N(u)||^2 / m_u^2 over them, by capped mass squared."""
-    epsilon = look.fitted(items, telling, spending.guarantee.epsilon)
-    sums = counts.sum(Concentration(cap))
-    noisy, event = spending.laplace(look.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
-    near, far = (noisy / UNIT).tolist()
-    error = math.sqrt(2) * event.scale / UNIT
-    total = max(near + far, 2 * error)
-    square = min(max(near / total, 1 / counts.items), 1.0)
-    return total, math.sqrt(2) * error, ConcentrationLaw(square, error * math.hypot(1 - square, square) / total)
-
-
-def look_at_centre(counts: Counts, spending: Looks, pilot: Pilot) -> tuple[float, float]:
-    """||p||^2 of the crowd and its standard deviation, from Laplace noise on capped counts."""
-    k = counts.items
-    cap = max(1, round(pilot.crowds.quantile(0.5))) if pilot.row_cap > 1 else 1
-    epsilon = CENTRE.fitted(pilot.items, pilot.telling, spending.guarantee.epsilon)
-    sums = counts.sum(CappedRows(cap))
-    noisy, event = spending.laplace(CENTRE.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
-    values, deviation = noisy / UNIT, math.sqrt(2) * event.scale / UNIT
-    pilot.centre = values, cap, deviation
-    users, sizes = pilot.crowds.typical, pilot.crowds.sizes
-    known = float((users * np.minimum(sizes / cap, 1.0)).sum())
-    known_error = math.hypot(0.03 * known if pilot.row_cap > 1 else 0.0, pilot.users_error)
-    own = known_error**2 / (known_error**2 + k * deviation**2)
-    total = max(own * float(values.sum()) + (1 - own) * known, math.sqrt(k) * deviation / 4)
-    noise, total_error = deviation / total, math.sqrt(own * k) * deviation / total
-    square = min(max(float((values**2).sum()) / total**2 - k * noise**2, 1 / k), 1.0)
-    # The fourth moment of Laplace noise is 6 times the square of its variance.
-    error = math.sqrt(4 * square * noise**2 + 5 * k * noise**4 + 4 * square**2 * total_error**2)
-    return square, error
+def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request) -> Pilot:
+    """Buy what is needed. `items`: how many to size looks for."""
+    users = look_at_users(counts, spending)
+    if request.row_cap == 1:
+        return Pilot(1, None, *users, look_at_tastes(counts, spending, items, users))
+    rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(RowHistogram.edges())).values, spending, items)
+    users = inverse_variance_mean(*users, *rows.users)
+    if rows.crowds is None:
+        # Too few users to be seen: if the caller gave no bound, every user weighs the same.
+        row_cap = request.max_rows_per_user or 1
+        return Pilot(row_cap, rows, *users, look_at_tastes(counts, spending, items, users))
+    crowds = rows.crowds.capped(request.row_cap)
+    # Whoever holds most rows decides: users weigh by their rows, up to what Laplace noise would take of them.
+    noise = counts.items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
+    bound = min(best_bound(crowds, noise, Disagreement.prior().mean).rows, request.row_cap)
+    weighed = crowds.typical * np.minimum(crowds.sizes / bound, 1.0)
+    number = float(weighed.sum())
+    several = number, crowds.error * number / float(crowds.typical.sum())
+    tastes = look_at_tastes(counts, spending, items, several, bound, (crowds.sizes, weighed))
+    return Pilot(request.row_cap, rows, *users, tastes)

@@ -21,18 +21,17 @@ from .tuning import TUNING
 from .user_sizes import Bins, Crowds, merged, read
 
 __all__ = [
-    "CENTRE",
-    "CONCENTRATION",
     "FOUND",
-    "GLANCE",
-    "HEAVY",
+    "HALVES",
     "HISTOGRAM_UNIT",
+    "THIRD",
     "USERS",
     "PilotQuery",
     "RowHistogram",
     "buy_further_histograms",
     "look_at_rows",
     "look_at_users",
+    "look_once_more",
     "looked_for",
     "pilot_reserves",
     "row_reserves",
@@ -69,26 +68,15 @@ class PilotQuery:
     def reserve(self, guarantee: Guarantee, items: int) -> Reserve:
         return Reserve(self.purpose, self.bound, self.most(items) * guarantee.epsilon)
 
-    def fitted(self, items: int, telling: float, epsilon: float) -> float:
-        """The epsilon of a look that serves the choice only. `telling`: users times the square distance at which the
-        choice is even.
-
-        If the square distance is known to a part r, a wrong choice costs at most 0.085 r (predicted errors go with its
-        root, and a normal error of s in a logarithm costs 0.17 s at worst). Three looks tell that much for 6 / (r
-        telling) of the answer's epsilon: together least for looks of 0.24 / sqrt(telling).
-        """
-        part = 0.24 / math.sqrt(max(telling * epsilon, 1e-9))
-        return epsilon * min(self.most(items), max(part, self.part / 20))
-
 
 FIRST = PilotQuery("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
 SECOND = PilotQuery("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=9.0, power=0.6)
-GLANCE = PilotQuery("concentration of users, first look", TUNING.concentration_look / 5, UNIT)
-CONCENTRATION = PilotQuery("concentration of users", TUNING.concentration_look, UNIT, grows=3.0)
-HEAVY = PilotQuery("concentration of heavy users", TUNING.concentration_look, UNIT, grows=3.0)
-CENTRE = PilotQuery("a rough centre, for the choice", TUNING.centre_look, UNIT, grows=3.0)
-USERS = PilotQuery("number of users", 0.005, HISTOGRAM_UNIT)
-"""Taken if no other look tells it; no choice depends on it."""
+THIRD = PilotQuery("users by rows, third look", TUNING.second_look, HISTOGRAM_UNIT, grows=9.0, power=0.6)
+USERS = PilotQuery("number of users", TUNING.users_look, HISTOGRAM_UNIT)
+HALVES = tuple(
+    PilotQuery(f"users by half of the items, {which}", TUNING.halves_look, UNIT, grows=4.0)
+    for which in ("first", "second")
+)
 
 
 def looked_for(items: int, request: Request) -> int:
@@ -98,13 +86,13 @@ def looked_for(items: int, request: Request) -> int:
 
 def pilot_reserves(guarantee: Guarantee, items: int, *, rows: bool) -> list[Reserve]:
     """What pilot queries may cost, to be set aside before anything is looked at."""
-    others = (CONCENTRATION, HEAVY, CENTRE) if rows else (GLANCE, CONCENTRATION, CENTRE)
-    return [*(row_reserves(guarantee, items) if rows else ()), *(look.reserve(guarantee, items) for look in others)]
+    looks = [USERS, *HALVES]
+    return [*(row_reserves(guarantee, items) if rows else ()), *(look.reserve(guarantee, items) for look in looks)]
 
 
 def row_reserves(guarantee: Guarantee, items: int) -> list[Reserve]:
     """What users by rows may cost."""
-    return [look.reserve(guarantee, items) for look in (FIRST, SECOND)]
+    return [look.reserve(guarantee, items) for look in (FIRST, SECOND, THIRD)]
 
 
 @dataclass(frozen=True)
@@ -151,6 +139,15 @@ def look_at_rows(histogram: Integers, spending: Looks, items: int) -> RowHistogr
     return RowHistogram.of(rows.bins + second)
 
 
+def look_once_more(rows: RowHistogram, counts: Counts, spending: Looks, items: int) -> RowHistogram:
+    """Buy the third look at users by rows."""
+    histogram = counts.sum(UsersByRows(EDGES)).values
+    epsilon = THIRD.most(items) * spending.guarantee.epsilon
+    return RowHistogram.of(
+        rows.bins + _noisy_histogram(histogram, spending, THIRD.purpose, epsilon, _fitted(rows.crowds))
+    )
+
+
 def _fitted(crowds: Crowds | None) -> Floats:
     """Edges for the next look: narrow bins where the crowd is, and twice as wide beyond. There users are few, and the
     wider a bin, the fewer stand out of its noise.
@@ -170,7 +167,7 @@ def buy_further_histograms(
     noise: the l1 noise of the answer for an epsilon and a bound of 1.
     """
     whole = spending.guarantee.epsilon
-    number = 3
+    number = 4
     while True:
         # The epsilon of one histogram that would tell as much as all so far.
         known = math.sqrt(2) * spending.laplace_scale(1, 1.0) / float(rows.bins.deviations.min())

@@ -24,7 +24,7 @@ __all__ = [
     "average_error",
     "best_bound",
     "bias_of",
-    "cost_if_known",
+    "costs_if_known",
     "share_above",
     "worth_knowing",
 ]
@@ -107,10 +107,6 @@ class _Costs:
     def expected(self) -> Floats:
         return average_error(self.weights, self.total)
 
-    @property
-    def if_known(self) -> float:
-        return float(average_error(self.weights, self.total.min(axis=1)))
-
 
 def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> ChosenBound:
     """The bound R that minimises the expected  sqrt((noise R / D(R))^2 + (2 disagreement TV(R))^2).
@@ -126,11 +122,12 @@ def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread
     return ChosenBound(float(costs.bounds[best]), float(expected[best]), *parts)
 
 
-def cost_if_known(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> float:
-    """The expected l1 error if the crowd were known: each at its own best bound. `spread`: how sizes lie around masses,
-    if they are not the same.
+def costs_if_known(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> Floats:
+    """The l1 error for each crowd, at its own best bound. `spread`: how sizes lie around masses, if they are not the
+    same.
     """
-    return _costs(crowds, noise, disagreement, spread).if_known
+    best: Floats = _costs(crowds, noise, disagreement, spread).total.min(axis=1)
+    return best
 
 
 def worth_knowing(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> float:
@@ -190,8 +187,11 @@ def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | N
     users, masses, strange = _points(crowds)
     sizes, part = masses, disagreement + (1 - disagreement) * strange
     if spread is not None:
+        # Strangers draw a centre towards them: what they hold of all rows is not part of their distance.
+        held = (users * strange) @ masses / (users @ masses)
+        theirs = 1 - float(crowds.weights @ held**2 / max(float(crowds.weights @ held), 1e-300))
         users = np.concatenate([*(users * (1 - strange) * share for share in spread.shares), users * strange], axis=1)
-        sizes = np.concatenate([*(masses * spread.distance(masses, factor) for factor in spread.factors), masses])
+        sizes = np.concatenate([*(masses * spread.distance(masses, each) for each in spread.factors), theirs * masses])
         part = np.repeat([disagreement, 1.0], [len(masses) * len(spread.shares), len(masses)])
         masses = np.tile(masses, len(spread.shares) + 1)
     bounds = np.unique(sizes[users.max(axis=0) > 0])

@@ -16,8 +16,10 @@ class Tuning:
     Pilot queries, as parts of epsilon. They are reserved before the table is read, so that rounds pay for them whether
     they take place or not: together they cost rounds about 3% of accuracy.
         first_look, second_look: users by rows. A first look tells large crowds; a second doubles what small ones show.
-        concentration_look: how many items users spread over.
-        centre_look: the crowd's own distribution, roughly, where a centre could decide the choice.
+            A third, as large as the second, takes place if the choice depends on who is hidden there.
+        users_look: how many users there are.
+        halves_look, halves_detail: how much users differ, one of two looks: at most the first, and the second over the
+            root of the number of users, so that the noise of a bin is as large as chance would make it.
         further_histograms: what histograms of users by rows may cost in all before plain Laplace noise. Those after the
             two looks are not reserved, and are bought while knowing more is worth its price.
 
@@ -46,8 +48,9 @@ class Tuning:
 
     first_look: float = 0.01
     second_look: float = 0.03
-    concentration_look: float = 0.012
-    centre_look: float = 0.015
+    users_look: float = 0.01
+    halves_look: float = 0.015
+    halves_detail: float = 1.3
     further_histograms: float = 0.2
     first_rounds: tuple[float, ...] = (0.015, 0.05)
     far_centre: float = 0.1

@@ -107,7 +107,7 @@ def look_at_distances(
 
 def _expected(facts: Facts, spread: float) -> UsersByDistance:
     """The crowd where a histogram of distances does not show the users that pilot queries counted: as far from the
-    centre as their concentration lets them be.
+    centre as what they differ by lets them be.
     """
     masses, users = np.array([float(facts.row_cap)]), np.array([facts.users])
     if facts.rows is not None:

@@ -23,8 +23,8 @@ from ..mechanisms import Discovering, Estimate, Mechanism, Request, Weight
 from ..mechanisms.discovery import DiscoveryPlan, rehearse
 from ..mechanisms.pilot_queries import FOUND
 from ..privacy import Guarantee, Labels, Spending
-from ..tables import UNIT, BoundedSum, CappedRows, Centre, Concentration, Norm, SimulatedCrowd, UsersByRows
-from ..tables.statistics import Level, UsersByDistance
+from ..tables import UNIT, BoundedSum, CappedRows, Centre, Norm, SimulatedCrowd, UsersByHalf, UsersByRows
+from ..tables.statistics import HALF_BINS, Level, UsersByDistance, half_of_items
 from .shapes import Shape
 
 __all__ = ["Crowd", "run_mechanism", "simulate"]
@@ -43,7 +43,6 @@ class Crowd(SimulatedCrowd):
         squared = cells.copy()
         squared.data = squared.data**2
         self.by_user_squared = squared
-        self.squares = np.asarray(squared.sum(axis=1)).ravel()
         super().__init__(None, None, None, cells.shape[1])  # type: ignore[arg-type]
 
     def answer(self, weight: Weight) -> Floats:
@@ -59,11 +58,12 @@ class Crowd(SimulatedCrowd):
         """The sums that pilot queries and plain noise ask for."""
         if isinstance(statistic, CappedRows):
             return _whole(self.totals(np.floor(UNIT / np.maximum(self.rows, statistic.row_cap))), statistic)
-        if isinstance(statistic, Concentration):
-            cap = statistic.row_cap
-            near = self.squares / np.maximum(self.rows, cap) ** 2 @ self.weights
-            total = (np.minimum(self.rows, cap) / cap) ** 2 @ self.weights
-            return _whole(np.array([near, total - near]) * UNIT, statistic)
+        if isinstance(statistic, UsersByHalf):
+            inside = self.by_user @ half_of_items(self.items, statistic.number).astype(np.float64)
+            places = np.floor(HALF_BINS * inside / self.rows) + 1
+            places = np.where(inside == 0, 0, np.where(inside == self.rows, HALF_BINS + 1, places)).astype(np.int64)
+            weights = self.weights * np.floor(UNIT * np.minimum(self.rows / statistic.row_cap, 1.0))
+            return _whole(np.bincount(places, weights, HALF_BINS + 2), statistic)
         if isinstance(statistic, UsersByRows):
             return self.histogram(self.rows, statistic)
         raise TypeError(f"{type(statistic).__name__} is not simulated.")

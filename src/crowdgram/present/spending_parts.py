@@ -28,7 +28,7 @@ _PURPOSES = (
     (_FINDING, r"items, round \d+|threshold|items of users"),
     (
         _PILOT,
-        r"users by (rows|items)|users with enough|number of users|concentration|a rough centre|round \d+: users by",
+        r"users by (rows|items|half)|users with enough|number of users|round \d+: users by",
     ),
 )
 """By how their purposes begin; all other draws measure the items."""

@@ -3,7 +3,7 @@
 From private counts to a number there is one way: `view.sum(statistic)`, with a view of the users in the engine.
 
     view           statistics
-    Counts         CappedRows, SampledRow, Concentration, UsersByRows, Tally
+    Counts         CappedRows, SampledRow, UsersByHalf, UsersByRows, Tally
     Distances      UsersByDistance, Level
     UserTotals     UsersByRows, RootOfItems
     HeldItems      CappedRows, of a few items of each user
@@ -14,7 +14,7 @@ From private counts to a number there is one way: `view.sum(statistic)`, with a 
 from __future__ import annotations
 
 from .base import UNIT, Bound, BoundedSum, Norm, OneUser, Statistic
-from .capped import CappedRows, Concentration, SampledRow
+from .capped import CappedRows, SampledRow
 from .centred import (
     MAX_BITS,
     MAX_MASS_SCALE,
@@ -27,6 +27,7 @@ from .centred import (
     UsersByDistance,
     distances,
 )
+from .halves import HALF_BINS, UsersByHalf, half_of_items
 from .histograms import UsersByItems, UsersByRows
 from .item_sets import GAIN, SETS_BOUND, SPREAD, ItemSets, WeightedSets, item_set_of, item_sets, largest_part
 from .reach import BOOKS, FAR, GROUP_PART, MOST_ITEMS_PER_USER, ItemReach
@@ -38,6 +39,7 @@ __all__ = [
     "FAR",
     "GAIN",
     "GROUP_PART",
+    "HALF_BINS",
     "MAX_BITS",
     "MAX_MASS_SCALE",
     "MAX_RADIUS",
@@ -50,7 +52,6 @@ __all__ = [
     "BoundedSum",
     "CappedRows",
     "Centre",
-    "Concentration",
     "Distances",
     "HeldItems",
     "ItemReach",
@@ -66,10 +67,12 @@ __all__ = [
     "Tally",
     "UserTotals",
     "UsersByDistance",
+    "UsersByHalf",
     "UsersByItems",
     "UsersByRows",
     "WeightedSets",
     "distances",
+    "half_of_items",
     "held_items",
     "held_items_of",
     "item_set_of",

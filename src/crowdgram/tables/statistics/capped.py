@@ -1,12 +1,10 @@
-"""Rows by item, of users whose rows are capped; and how concentrated users are."""
+"""Rows by item, of users whose rows are capped."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import ibis
-import numpy as np
 
 from ...arrays import Integers
 from ..counts import Counts
@@ -25,7 +23,7 @@ from .base import (
     weighted_totals,
 )
 
-__all__ = ["CappedRows", "Concentration", "SampledRow"]
+__all__ = ["CappedRows", "SampledRow"]
 
 
 @dataclass(frozen=True)
@@ -99,33 +97,3 @@ class SampledRow(_Capped):
                 return {item: weight}
             number -= user.counts[item]
         raise AssertionError("a number below the rows is the number of a row")
-
-
-@dataclass(frozen=True)
-class Concentration(_Capped):
-    """How concentrated users are, in two numbers: sum_u w_u ||N(u)||^2 / m_u^2, and the rest of sum_u w_u.
-
-    where: w_u = (min(m_u, row_cap) / row_cap)^2. User u adds (a, t - a), with a = floor(UNIT sum_i N_i^2 / max(m_u,
-    row_cap)^2) and t = floor(UNIT min(m_u, row_cap)^2 / row_cap^2). With `row_cap=1` every user weighs the same.
-
-    Bound: 0 <= a <= t <= UNIT, so (a, t - a) is non-negative and its l1 norm is at most UNIT.
-    """
-
-    def sum(self, view: Counts) -> BoundedSum[Integers]:
-        users, cap = view.users, ibis.literal(self.row_cap, "int64")
-        longest, within = ibis.greatest(users.rows, cap).cast("float64"), ibis.least(users.rows, cap).cast("float64")
-        unit = ibis.literal(float(UNIT), "float64")
-        one = (users.squares.cast("float64") / (longest * longest) * unit).floor().cast("int64")
-        total = (within * within / float(self.row_cap**2) * unit).floor().cast("int64")
-        parts = users.select(a=one, b=total - one)
-        summed = parts.agg(a=parts.a.sum().cast("int64"), b=parts.b.sum().cast("int64"))
-        found = view.engine.fetch(summed, "measuring concentration")
-        values = np.array([found.column(name)[0].as_py() or 0 for name in ("a", "b")], dtype=np.int64)
-        return BoundedSum(values, self.bound)
-
-    def of_user(self, user: OneUser) -> Vector:
-        longest, within = float(max(user.rows, self.row_cap)), float(min(user.rows, self.row_cap))
-        squares = sum(n * n for n in user.counts.values())
-        one = math.floor(float(squares) / (longest * longest) * float(UNIT))
-        total = math.floor(within * within / float(self.row_cap**2) * float(UNIT))
-        return {0: one, 1: total - one}

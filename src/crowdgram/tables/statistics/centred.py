@@ -51,6 +51,7 @@ __all__ = [
     "Level",
     "SimulatedCrowd",
     "UsersByDistance",
+    "beside",
     "distances",
     "sum_levels",
 ]
@@ -351,7 +352,7 @@ def _l2(counts: Counts, centre: Centre) -> ir.Table:
 def _terms(counts: Counts, centre: Centre) -> ir.Table:
     """(user, rows, A_u, E_u), by a pass over the cells."""
     squares = centre.stretches**2
-    joined = _beside(counts, {"s": squares, "c": squares * centre.coordinates})
+    joined = beside(counts, {"s": squares, "c": squares * centre.coordinates})
     return joined.group_by("user").agg(
         rows=joined.n.sum().cast("int64"),
         a=(joined.s * (joined.n * joined.n)).sum().cast("int64"),
@@ -376,7 +377,7 @@ def _l1(counts: Counts, centre: Centre) -> ir.Table:
 
     Items that u does not have add s_i m_u C_i each; with Q = sum_i s_i C_i public they need not be enumerated.
     """
-    joined = _beside(counts, {"s": centre.stretches, "c": centre.coordinates})
+    joined = beside(counts, {"s": centre.stretches, "c": centre.coordinates})
     rows = counts.users.select("user", "rows")
     cells = joined.inner_join(rows, "user")
     expected = cells.rows * cells.c
@@ -391,7 +392,7 @@ def _table(own: ir.Table, norm: Any) -> ir.Table:
     return own.select("user", "rows", distance=norm * _UP)
 
 
-def _beside(counts: Counts, columns: dict[str, Integers]) -> ir.Table:
+def beside(counts: Counts, columns: dict[str, Integers]) -> ir.Table:
     """The cells with public values of their items beside them."""
     places = counts.engine.upload(numbers_table({"idx": np.arange(counts.items), **columns}), "placing the centre")
     return counts.cells.inner_join(places, "idx")

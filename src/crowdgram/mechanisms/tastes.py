@@ -1,0 +1,129 @@
+"""How much users differ, from what part of their rows lies in one half of the items.
+
+If all users draw from one distribution, that part is the same for all, but for chance. If users have tastes of their
+own, it varies: a user with taste t draws each row anew with probability 1 - t, so to speak, and repeats one of those
+before it otherwise, and the part has a beta distribution of variance pi (1 - pi) t. At the other end are *strangers*,
+who have one item. A histogram of users over that part is cheap: users who agree stand in a few bins, and are seen even
+if the noise of a bin is a twentieth of them. To measure a mean square distance to the same precision takes a
+hundred times as much. Two halves are looked at, as one could hide what users differ by.
+
+Post-processing of noisy values, but for the two looks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import betainc
+
+from ..arrays import Floats
+from ..privacy import Looks
+from ..tables import HALF_BINS, UNIT, Counts, UsersByHalf
+from .pilot_queries import HALVES
+from .tuning import TUNING
+
+__all__ = ["Tastes", "look_at_tastes"]
+
+PARTS = (np.arange(2 * HALF_BINS) + 0.5) / (2 * HALF_BINS)
+"""What part of the crowd may lie in a half of the items."""
+TASTES = np.geomspace(1e-4, 1.0, 17)
+"""Tastes that are tried, on a scale of which nothing is known beforehand."""
+STRANGE = np.array([0.0, 0.1, 0.25, 0.5, 0.75])
+"""Shares of strangers that are tried; none is as likely beforehand as some."""
+LIKELY = 0.01
+"""What is less likely than this, compared with the likeliest, does not count."""
+
+
+@dataclass(frozen=True)
+class Tastes:
+    """What is believed: with probability `weights[j]`, users have the taste `tastes[j]`, but for the part `strange[j]`,
+    who are strangers. square: ||p||^2 of the crowd, roughly.
+    """
+
+    tastes: Floats
+    strange: Floats
+    weights: Floats
+    square: float
+
+    @classmethod
+    def unknown(cls, items: int) -> Tastes:
+        return cls(np.ones(1), np.zeros(1), np.ones(1), 1 / items)
+
+    @property
+    def mean_distance(self) -> float:
+        """The mean square distance from the crowd, over mass squared, of users with many rows."""
+        return (1 - self.square) * float(self.weights @ (self.tastes * (1 - self.strange) + self.strange))
+
+
+def look_at_tastes(
+    counts: Counts,
+    spending: Looks,
+    items: int,
+    users: tuple[float, float],
+    row_cap: int = 1,
+    rows: tuple[Floats, Floats] | None = None,
+) -> Tastes:
+    """Buy the histograms. users: their weight in all, with its standard deviation. rows: numbers of rows and what users
+    with so many weigh; None if what chance does with few rows counts as a taste.
+    """
+    alike, alone = _forms()
+    if rows is not None:
+        alike = np.tensordot(_with_chance(*rows), alike, (1, 1)).swapaxes(0, 1)
+    known = np.zeros((len(TASTES), len(STRANGE)))
+    squares = []
+    for number, look in enumerate(HALVES):
+        wanted = TUNING.halves_detail / math.sqrt(max(users[0], 1.0))
+        epsilon = min(look.most(items) * spending.guarantee.epsilon, wanted)
+        sums = counts.sum(UsersByHalf(counts.items, number, row_cap))
+        noisy, event = spending.laplace(look.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
+        logs = _likelihoods(noisy / UNIT, event.scale / UNIT, users, alike, alone)
+        chances = np.exp(logs - logs.max())
+        known += np.log(chances.sum(axis=0) + 1e-300)
+        parts = chances.sum(axis=(1, 2))
+        squares.append(float(parts @ (2 * PARTS - 1) ** 2 / parts.sum()))
+    weights = np.exp(known - known.max()) * np.where(STRANGE > 0, 1 / (len(STRANGE) - 1), 1.0)
+    tastes, strange = (each.ravel() for each in np.broadcast_arrays(TASTES[:, None], STRANGE))
+    likely = weights.ravel() > LIKELY * weights.max()
+    square = min(max(float(np.mean(squares)), 1 / counts.items), 1 - 1 / (2 * counts.items))
+    return Tastes(tastes[likely], strange[likely], weights.ravel()[likely] / weights.ravel()[likely].sum(), square)
+
+
+def _likelihoods(noisy: Floats, scale: float, users: tuple[float, float], alike: Floats, alone: Floats) -> Floats:
+    """Log-likelihoods of Laplace noise, for each of PARTS, TASTES and STRANGE; the mean over the number of users."""
+    numbers = [max(users[0] + away * users[1], 1.0) for away in (-1.2, 0.0, 1.2)]
+    found = np.empty((len(PARTS), len(TASTES), len(STRANGE)))
+    for j, strange in enumerate(STRANGE):
+        form = (1 - strange) * alike + strange * alone[:, None, :]
+        found[:, :, j] = np.logaddexp.reduce([-np.abs(noisy - n * form).sum(axis=2) / scale for n in numbers])
+    return found
+
+
+def _with_chance(rows: Floats, users: Floats) -> Floats:
+    """For each of TASTES, how users with so many rows are spread over TASTES if chance counts as one: users of m rows
+    have t + (1 - t) / m.
+    """
+    tastes = TASTES[:, None] + (1 - TASTES[:, None]) / np.maximum(rows, 1.0)
+    places = np.log(tastes / TASTES[0]) / math.log(TASTES[1] / TASTES[0])
+    low = np.minimum(places.astype(np.int64), len(TASTES) - 2)
+    part = users / users.sum()
+    spread = np.zeros((len(TASTES), len(TASTES)))
+    for line, j, above in zip(spread, low, places - low, strict=True):
+        np.add.at(line, j, part * (1 - above))
+        np.add.at(line, j + 1, part * above)
+    return spread
+
+
+@lru_cache(maxsize=1)
+def _forms() -> tuple[Floats, Floats]:
+    """How users are spread over bins: for each of PARTS and TASTES; and strangers, for each of PARTS."""
+    edges = np.linspace(0.0, 1.0, HALF_BINS + 1)
+    alone = np.zeros((len(PARTS), HALF_BINS + 2))
+    alone[:, 0], alone[:, -1] = 1 - PARTS, PARTS
+    size = (1 - TASTES[:-1]) / TASTES[:-1]
+    below = betainc(PARTS[:, None, None] * size[:, None], (1 - PARTS)[:, None, None] * size[:, None], edges)
+    alike = np.zeros((len(PARTS), len(TASTES), HALF_BINS + 2))
+    alike[:, :-1, 1:-1], alike[:, -1] = np.diff(below, axis=2), alone
+    return alike, alone
