@@ -63,7 +63,7 @@ class Crowd(SimulatedCrowd):
             places = np.floor(HALF_BINS * inside / self.rows) + 1
             places = np.where(inside == 0, 0, np.where(inside == self.rows, HALF_BINS + 1, places)).astype(np.int64)
             weights = self.weights * np.floor(UNIT * np.minimum(self.rows / statistic.row_cap, 1.0))
-            return _whole(np.bincount(places, weights, HALF_BINS + 2), statistic)
+            return _whole(np.bincount(places, weights, HALF_BINS + 2).astype(np.float64), statistic)
         if isinstance(statistic, UsersByRows):
             return self.histogram(self.rows, statistic)
         raise TypeError(f"{type(statistic).__name__} is not simulated.")
