@@ -74,7 +74,7 @@ SECOND = PilotQuery("users by rows, second look", TUNING.second_look, HISTOGRAM_
 THIRD = PilotQuery("users by rows, third look", TUNING.second_look, HISTOGRAM_UNIT, grows=9.0, power=0.6)
 USERS = PilotQuery("number of users", TUNING.users_look, HISTOGRAM_UNIT)
 HALVES = tuple(
-    PilotQuery(f"users by half of the items, {which}", TUNING.halves_look, UNIT, grows=4.0)
+    PilotQuery(f"users by half of the items, {which}", TUNING.halves_look, UNIT, grows=2.5)
     for which in ("first", "second")
 )
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc
+from scipy.special import betainc, gammaln
 
 from ..arrays import Floats
 from ..privacy import Looks
@@ -31,6 +31,9 @@ PARTS = (np.arange(2 * HALF_BINS) + 0.5) / (2 * HALF_BINS)
 """What part of the crowd may lie in a half of the items."""
 TASTES = np.geomspace(1e-4, 1.0, 17)
 """Tastes that are tried, on a scale of which nothing is known beforehand."""
+_SIZES = (1 - TASTES[:-1]) / TASTES[:-1]
+FEW_ROWS = 64
+"""Rows up to which the parts that users can have stand apart."""
 STRANGE = np.array([0.0, 0.1, 0.25, 0.5, 0.75])
 """Shares of strangers that are tried; none is as likely beforehand as some."""
 LIKELY = 0.01
@@ -47,10 +50,6 @@ class Tastes:
     strange: Floats
     weights: Floats
     square: float
-
-    @classmethod
-    def unknown(cls, items: int) -> Tastes:
-        return cls(np.ones(1), np.zeros(1), np.ones(1), 1 / items)
 
     @property
     def mean_distance(self) -> float:
@@ -71,7 +70,7 @@ def look_at_tastes(
     """
     alike, alone = _forms()
     if rows is not None:
-        alike = np.tensordot(_with_chance(*rows), alike, (1, 1)).swapaxes(0, 1)
+        alike = _with_chance(*rows)
     known = np.zeros((len(TASTES), len(STRANGE)))
     squares = []
     for number, look in enumerate(HALVES):
@@ -102,18 +101,38 @@ def _likelihoods(noisy: Floats, scale: float, users: tuple[float, float], alike:
 
 
 def _with_chance(rows: Floats, users: Floats) -> Floats:
-    """For each of TASTES, how users with so many rows are spread over TASTES if chance counts as one: users of m rows
-    have t + (1 - t) / m.
-    """
-    tastes = TASTES[:, None] + (1 - TASTES[:, None]) / np.maximum(rows, 1.0)
+    """How users with so many rows are spread over bins, for each of PARTS and TASTES."""
+    alike, _ = _forms()
+    few = np.rint(rows) <= FEW_ROWS
+    # Users of m rows have t + (1 - t) / m, as if chance were a taste.
+    tastes = TASTES[:, None] + (1 - TASTES[:, None]) / np.maximum(rows[~few], 1.0)
     places = np.log(tastes / TASTES[0]) / math.log(TASTES[1] / TASTES[0])
     low = np.minimum(places.astype(np.int64), len(TASTES) - 2)
-    part = users / users.sum()
     spread = np.zeros((len(TASTES), len(TASTES)))
     for line, j, above in zip(spread, low, places - low, strict=True):
-        np.add.at(line, j, part * (1 - above))
-        np.add.at(line, j + 1, part * above)
-    return spread
+        np.add.at(line, j, users[~few] * (1 - above))
+        np.add.at(line, j + 1, users[~few] * above)
+    found: Floats = np.tensordot(spread, alike, (1, 1)).swapaxes(0, 1)
+    for one, number in zip(np.rint(rows[few]).astype(int).tolist(), users[few].tolist(), strict=True):
+        if number > 0:
+            found = found + number * _with_rows(max(one, 1))
+    found /= users.sum()
+    return found
+
+
+@lru_cache(maxsize=FEW_ROWS)
+def _with_rows(rows: int) -> Floats:
+    """How users with a few rows are spread over bins: a beta-binomial law, for each of PARTS and TASTES."""
+    h = np.arange(rows + 1)
+    place = np.where(h == 0, 0, np.where(h == rows, HALF_BINS + 1, 1 + HALF_BINS * h // rows))
+    a = PARTS[:, None, None] * _SIZES[:, None]
+    b = (1 - PARTS)[:, None, None] * _SIZES[:, None]
+    logs = gammaln(a + h) - gammaln(a) + gammaln(b + rows - h) - gammaln(b) + gammaln(a + b) - gammaln(a + b + rows)
+    chances = np.exp(logs + gammaln(rows + 1) - gammaln(h + 1) - gammaln(rows - h + 1))
+    alike = np.zeros((len(PARTS), len(TASTES), HALF_BINS + 2))
+    alike[:, :-1] = chances @ np.eye(HALF_BINS + 2)[place]
+    alike[:, -1] = _forms()[1]
+    return alike
 
 
 @lru_cache(maxsize=1)
@@ -122,8 +141,7 @@ def _forms() -> tuple[Floats, Floats]:
     edges = np.linspace(0.0, 1.0, HALF_BINS + 1)
     alone = np.zeros((len(PARTS), HALF_BINS + 2))
     alone[:, 0], alone[:, -1] = 1 - PARTS, PARTS
-    size = (1 - TASTES[:-1]) / TASTES[:-1]
-    below = betainc(PARTS[:, None, None] * size[:, None], (1 - PARTS)[:, None, None] * size[:, None], edges)
+    below = betainc(PARTS[:, None, None] * _SIZES[:, None], (1 - PARTS)[:, None, None] * _SIZES[:, None], edges)
     alike = np.zeros((len(PARTS), len(TASTES), HALF_BINS + 2))
     alike[:, :-1, 1:-1], alike[:, -1] = np.diff(below, axis=2), alone
     return alike, alone
