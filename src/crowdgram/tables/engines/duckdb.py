@@ -94,7 +94,7 @@ class DuckEngine(Engine):
         # Ibis has no COLLATE, but it can call a macro that has. The collation stays with the column in kept tables.
         # `encode` takes the bytes as they are, `decode` fails on those that are no text, and TRY makes a null of that.
         if self._exact is None:
-            name = fresh_name()
+            name = fresh_name().upper()  # as functions are written
             checked = "TRY(decode(encode(text::VARCHAR)))"
             self.backend.raw_sql(f'CREATE TEMP MACRO "{name}"(text) AS {checked} COLLATE "binary"')
             self._on_close.insert(0, lambda: self.backend.raw_sql(f'DROP MACRO "{name}"'))
