@@ -15,6 +15,7 @@ from ..arrow import numbers_table
 from ..scratch import make_scratch
 from .base import Engine, fresh_name, function, shield
 from .resources import current_resources
+from .shapes import compile_by_shape
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -111,7 +112,7 @@ class DuckEngine(Engine):
         return function("TRY", value.type())(value)
 
     def operators(self, table: ir.Table) -> Iterator[str]:
-        query, connection = str(self.backend.compile(table)), self.backend.con
+        query, connection = compile_by_shape(self.backend, table), self.backend.con
         # The connection may be the caller's: its setting is put back.
         before = connection.execute("SELECT current_setting('explain_output')").fetchone()[0]
         connection.execute("SET explain_output = 'all'")
