@@ -195,6 +195,7 @@ def test_counted_rows_and_a_filter(shop):
     assert crowdgram.load("r.json").items == ("p0", "p1", "p2")
 
 
+@pytest.mark.slow
 def test_several_item_columns(shop):
     apart = ["--item", "page", "--domain", "country=countries.txt", "--domain", "page=pages.txt"]
     together = ["--item", "page", "--domain", "pairs.csv"]
@@ -379,6 +380,7 @@ def test_a_release_without_a_domain(folder):
     assert "discovery_share=0.5" in again.stdout
 
 
+@pytest.mark.slow
 def test_groups_and_items_that_are_found(folder):
     lines = [f"{user},{'DE' if user % 2 else 'FR'},{page}" for user in range(600) for page in ("home", "search", user)]
     Path("many.csv").write_text(

@@ -143,6 +143,7 @@ def test_the_paper_s_algorithm_is_measured_too():
     assert line["bounds"]["any"] == private_users(3, 9, 0.6, 1.0, 1e-6)  # replaced, as the bounds have it
 
 
+@pytest.mark.slow
 def test_beyond_a_theorem_s_range_there_is_no_bound_but_a_measurement():
     result = run(
         "complexity",

@@ -51,6 +51,7 @@ def test_a_plan_as_json_and_as_a_picture(folder):
     assert run(*FIGURES, "--plot", "p.txt").exit_code == 2
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_solved_for():
     given = ["--rows-per-user", 5, "--items", 10, "--epsilon", 1, "--weight", "users", "--target-error", 0.1]
     done = run(*given, "--against", "population")
@@ -97,6 +98,7 @@ def test_a_table_and_a_ledger_are_checked(folder):
     assert (folder / "l.ledger").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_finding_items_is_an_option():
     crowd = ("--users", 300, "--rows-per-user", 3, "--items", 5, "--epsilon", 1, "--weight", "users")
     done = run(*crowd, "--delta", 1e-6, "--discovery-share", 0.4)

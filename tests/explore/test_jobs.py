@@ -93,6 +93,7 @@ def test_the_page_the_command_and_the_code_ask_for_the_same(name, folder, monkey
     assert seen[0] == seen[1] == seen[2]
 
 
+@pytest.mark.slow
 def test_intervals_filter_and_period_are_released_and_copied_for_real(folder):
     asked = {**ASKED, "item": "age", "item_bins": "0,18,90", "where": "what = 'badger'", **PERIOD, "epsilon": "0.5"}
     work = Work()

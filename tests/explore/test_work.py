@@ -226,6 +226,7 @@ def test_releases_are_made_one_at_a_time(work, post, tmp_path, monkeypatch):
     assert work.made == []
 
 
+@pytest.mark.slow
 def test_the_same_release_is_made_again_only_if_that_is_said(post, work, tmp_path):
     path, ledger = table(tmp_path), tmp_path / "shop.ledger"
     crowdgram.Ledger.create(ledger, epsilon=3.0, delta=1e-5)

@@ -39,6 +39,7 @@ def counted(k=4, **more):
     return replace(one, divisor=Divisor(own=1.0), **found)
 
 
+@pytest.mark.slow
 @examples(100)
 @given(total=st.none() | totals, number=st.none() | users)
 def test_totals_come_back_as_they_were(total, number):

@@ -52,6 +52,7 @@ def test_what_many_have_is_found_and_what_one_has_is_not():
     assert items == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_it_finds_more_than_one_round_would():
     """Every user has 60 items that all have and 20 of 400 others: rounds turn to these when the first are in."""
     rng = np.random.default_rng(5)
@@ -195,6 +196,7 @@ def test_neighbours_look_alike(broken):
     assert (moved <= mu + 0.25) is not broken
 
 
+@pytest.mark.slow
 def test_events_tell_nothing_of_the_table():
     tables = [[], [(1, 1)], [(user, item) for user in range(300) for item in range(30)]]
     events = [found(pairs)[1] for pairs in tables]

@@ -89,6 +89,7 @@ def test_totals_and_counts_are_covered(mechanism, weight, adjacency, cap):
     assert found.min() > 4
 
 
+@pytest.mark.slow
 def test_totals_are_near():
     """A crowd so large beside its noise that a total is off by less than a tenth, by far more than ten deviations."""
     large = Crowd(users=20_000, rows=4, items=5, seed=8)
@@ -142,6 +143,7 @@ def test_the_number_of_users_is_noisy_under_replace_too():
     assert 400.0 not in found
 
 
+@pytest.mark.slow
 def test_the_paper_says_nothing_of_totals():
     made = crowdgram.release(
         CROWD.table(), user="user", item="item", domain=range(30), epsilon=1.0, delta=1e-6, mechanism="paper"

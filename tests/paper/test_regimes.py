@@ -65,6 +65,7 @@ def test_every_algorithm_spends_what_it_has_and_no_more(size, adjacency, constan
             check([dearer, *spending.events[1:]], spending.guarantee)
 
 
+@pytest.mark.slow
 def test_epsilon_is_as_printed():
     """epsilon' = epsilon/(4 sqrt(k log(1/delta))) and epsilon/(8 sqrt(min(k, m) log(1/delta)))."""
     spending = budget()
@@ -98,6 +99,7 @@ def test_tight_constants_are_accurate(adjacency, items, rows, users, most):
     assert learned.doubts == ()
 
 
+@pytest.mark.slow
 def test_the_paper_s_constants_learn_with_enough_users():
     """Theorem 7's own alpha with 3 million users (as tallies, which cost no more)."""
     p, users = zipf(4), 3_000_000

@@ -151,6 +151,7 @@ def test_what_is_left_out_is_solved_for(name):
     assert again.l1_error == pytest.approx(plan.l1_error)
 
 
+@pytest.mark.slow
 def test_a_target_may_be_against_the_population():
     plan = crowdgram.plan(**{**SMALL, "users": None}, target_error=0.1, against="population")
     assert plan["auto"].population_error == pytest.approx(0.1, rel=0.35)
@@ -317,6 +318,7 @@ def test_a_table_is_refused_as_a_release_refuses_it(table):
         crowdgram.plan(table, **{**good, "epsilon": None})
 
 
+@pytest.mark.slow
 def test_items_that_are_found_are_said_to_be(table, closed):
     del closed
     plan = crowdgram.plan(table, user="user", item="item", epsilon=1.0, delta=1e-6)
@@ -342,6 +344,7 @@ def test_finding_items_is_paid_for():
     assert more.l1_error > found.l1_error
 
 
+@pytest.mark.slow
 def test_that_items_are_found_is_said():
     crowd = {"users": 500, "rows_per_user": 3, "items": 4, "weight": "users", "epsilon": 1.0, "delta": 1e-6}
     found = crowdgram.plan(**crowd, domain="discover")

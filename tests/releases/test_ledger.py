@@ -97,6 +97,7 @@ def test_a_plan_holds_however_many_items_are_found(ledger, mechanism):
     assert ledger.history()[0].finished
 
 
+@pytest.mark.slow
 def test_auto_that_can_only_make_rounds_after_a_discovery_is_charged_for_rounds(ledger):
     release(ALIKE, domain=Discover(0.75), ledger=ledger)
     (entry,) = ledger.history()

@@ -62,6 +62,7 @@ def test_no_share_is_zero():
     assert smoothed(np.zeros(4)).tolist() == [0.25] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", ["rows", "users"])
 def test_a_release_says_that_it_had_a_prior(weight):
     made = release({"a": 4, "b": 3}, domain=ITEMS, weight=weight)

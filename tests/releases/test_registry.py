@@ -119,6 +119,7 @@ def test_what_a_mechanism_does_not_serve_is_refused():
     assert not Even().plan(served, PUBLIC, 5).known  # charged as opaque
 
 
+@pytest.mark.slow
 def test_a_release_keeps_the_name_and_the_choice():
     for mechanism in ("adaptive", Adaptive(rounds=2)):
         made = crowdgram.release(

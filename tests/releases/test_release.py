@@ -121,6 +121,7 @@ def test_one_item_that_tells_nothing_is_refused_before_it_is_charged(more, tmp_p
     assert ledger.history() == []
 
 
+@pytest.mark.slow
 def test_one_item_in_several_groups_or_beside_all_others_is_not_refused():
     table = table_of(("a", "x"), ("b", "y"))
     by = {"by": "item", "item": {"again": "item"}, "domain": ["x"], "mechanism": "paper"}

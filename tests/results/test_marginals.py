@@ -101,6 +101,7 @@ def coverage(normalised, claimed=1.0, runs=200):
     return {name: float(np.mean(found)) for name, found in hits.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalised", [True, False])
 def test_intervals_of_parts_cover(normalised):
     """Seeded, so it cannot fail by chance. Intervals are a little wide: they allow for Laplace noise too."""

@@ -183,6 +183,7 @@ def test_the_intervals_are_the_domain():
     assert rest.missed.value == pytest.approx(75 / 300, abs=0.05)
 
 
+@pytest.mark.slow
 def test_joint_items_and_groups():
     joint = crowdgram.release(PEOPLE, item=[AGE, "c"], domain={"c": ["DE", "FR"]}, **ASK)
     assert joint.items == tuple(itertools.product(NAMES, ["DE", "FR"]))

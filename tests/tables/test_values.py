@@ -202,9 +202,14 @@ def test_more_than_two_gigabytes_of_text(kind, tmp_path):
     rows, long = 2_150, 10**6
     if kind == "sqlite":
         with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+            connection.execute("create table once (text)")
+            connection.execute("insert into once values (?)", ["y" * long])
+            connection.commit()
             numbers = f"with recursive r(k) as (select 1 union all select k + 1 from r where k <= {rows})"
-            text = f"case k when 1 then 'x' else hex(zeroblob({long // 2})) end"
-            connection.execute(f"create view t as {numbers} select 'u0' as who, 'i' as what, {text} as other from r")
+            text = "case k when 1 then 'x' else text end"
+            connection.execute(
+                f"create view t as {numbers} select 'u0' as who, 'i' as what, {text} as other from r, once"
+            )
         source = Database(str(tmp_path / "t.db"), table="t")
     elif kind == "relation":
         text = f"case range when 0 then 'x' else repeat('y', {long}) end"

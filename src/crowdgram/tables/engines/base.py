@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-import uuid
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ import sqlglot
 from ...errors import CrowdgramError, EngineFailure, InvalidArgument
 from ...interrupts import catch_interrupts
 from .resources import DuckDB, current_resources
+from .shapes import compile_by_shape, fresh_name
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -239,7 +239,7 @@ class Engine(ABC):
     def _sql(self, table: ir.Table) -> str:
         """The SQL of a table whose memtables, if it has any, the engine then knows."""
         self.backend._register_in_memory_tables(table)
-        return str(self.backend.compile(table))
+        return compile_by_shape(self.backend, table)
 
     def _typed(self, table: ir.Table) -> str:
         """The SQL of a table whose numbers have the types of its schema, by casts that Ibis does not see."""
@@ -293,7 +293,3 @@ def function(name: str, dtype: dt.DataType = dt.string) -> Any:
         raise NotImplementedError
 
     return ibis.udf.scalar.builtin(value, name=name, signature=((dtype,), dtype))
-
-
-def fresh_name() -> str:
-    return f"crowdgram_{uuid.uuid4().hex}"

@@ -15,6 +15,7 @@ from ..arrow import numbers_table
 from ..scratch import make_scratch
 from .base import Engine, fresh_name, function, shield
 from .resources import current_resources
+from .shapes import compile_by_shape
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -94,7 +95,7 @@ class DuckEngine(Engine):
         # Ibis has no COLLATE, but it can call a macro that has. The collation stays with the column in kept tables.
         # `encode` takes the bytes as they are, `decode` fails on those that are no text, and TRY makes a null of that.
         if self._exact is None:
-            name = fresh_name()
+            name = fresh_name().upper()  # as functions are written
             checked = "TRY(decode(encode(text::VARCHAR)))"
             self.backend.raw_sql(f'CREATE TEMP MACRO "{name}"(text) AS {checked} COLLATE "binary"')
             self._on_close.insert(0, lambda: self.backend.raw_sql(f'DROP MACRO "{name}"'))
@@ -111,7 +112,7 @@ class DuckEngine(Engine):
         return function("TRY", value.type())(value)
 
     def operators(self, table: ir.Table) -> Iterator[str]:
-        query, connection = str(self.backend.compile(table)), self.backend.con
+        query, connection = compile_by_shape(self.backend, table), self.backend.con
         # The connection may be the caller's: its setting is put back.
         before = connection.execute("SELECT current_setting('explain_output')").fetchone()[0]
         connection.execute("SET explain_output = 'all'")
