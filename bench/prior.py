@@ -98,9 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for name, each in errors.items()
         ]
         print(f"| {load.name} | {load.weight} | {' | '.join(cells)} |", flush=True)
-    print(
-        "Mean l1 error ± its standard error (over that without a prior; predicted over measured, both to the own answer)."
-    )
+    print("Mean l1 error ± its standard error (over that without a prior; predicted over measured, to the own answer).")
 
 
 def loads(folder: Path | None, only: Sequence[str]) -> Iterator[Load]:

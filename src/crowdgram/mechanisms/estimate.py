@@ -135,7 +135,7 @@ def combine(
     if shrunk.follow is not None:  # a bias moves the shares no further than it moves what they are made of
         likely = likely * shrunk.follow**2
         if sampling is not None:  # a prior is of a population, or another table: it cannot tell whom this one drew
-            likely = likely + ((1 - shrunk.follow) * sampling) ** 2
+            spreads = np.maximum(spreads, 2 / math.pi * ((1 - shrunk.follow) * sampling) ** 2)
     predicted = float(min(2.0, np.sqrt(spreads + 2 / math.pi * np.maximum(likely, 0.0)).sum()))
     if predicted > TOO_LITTLE:  # what is missing may be of any kind: no item need be as rare as it looks
         beside = beside + (predicted / 2 * probabilities.max()) ** 2

@@ -104,7 +104,8 @@ def _shapes(least: Floats, most: Floats, items: int) -> tuple[Floats, Floats]:
 
 
 def _beside(crowds: Floats, others: Floats, sizes: Floats) -> Floats:
-    """Crowds and other users together, who hold a part of all pairs, for each of BESIDE. Either side is a single one."""
+    """Crowds and other users together, who hold each of the parts BESIDE of all pairs. Either side is a single one."""
     each = (crowds @ sizes) / (others @ sizes)
-    mixed = np.concatenate([crowds + part / (1 - part) * each[:, None] * others for part in BESIDE])
-    return mixed / mixed.sum(axis=1, keepdims=True)
+    mixed: Floats = np.concatenate([crowds + part / (1 - part) * each[:, None] * others for part in BESIDE])
+    mixed /= mixed.sum(axis=1, keepdims=True)
+    return mixed
