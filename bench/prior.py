@@ -3,7 +3,8 @@
     python bench/prior.py [--tables FOLDER] [--repeat 8] [--only NAME ...] [--mechanism auto]
 
 Synthetic crowds are measured against the distribution that made them. Of a table of FOLDER, a random half of the users
-makes the prior, and the other half is released and measured against its own answer. epsilon 1, delta 1e-6, add-remove.
+makes the prior, and the other half is released and measured against its own answer. A release predicts the error to its
+table's own answer, and is compared with that one. epsilon 1, delta 1e-6, add-remove.
 
 right: the distribution that made the crowd, or that of the other half of users. stale: each share times exp(N(0, 0.3)).
 swapped: a fifth of the items have changed places. uniform: all alike. reversed: the most common item has the share of
@@ -49,13 +50,14 @@ REAL = ("gerdracor_words_50k", "online_retail")
 
 @dataclass(frozen=True)
 class Load:
-    """What is released, what errors are measured against, and what is known beforehand."""
+    """What is released, what errors are measured against, and what is known beforehand. own: the table's own answer."""
 
     name: str
     weight: Weight
     source: pa.Table
     items: int
     truth: Floats
+    own: Floats
     right: Floats
 
     def priors(self, rng: np.random.Generator) -> dict[str, Floats | None]:
@@ -85,24 +87,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     head = None
     for load in loads(options.tables, options.only or []):
         print(f"{load.name}, {load.weight} ...", file=sys.stderr)
-        errors, predicted = measure(load, options.mechanism, options.repeat)
+        errors, ratios = measure(load, options.mechanism, options.repeat)
         if head is None:
             head = list(errors)
             print(f"| table | weight | {' | '.join(head)} |\n|---|---|{'---|' * len(head)}")
         none = np.mean(errors["none"])
         cells = [
             f"{np.mean(each):.3g} ± {np.std(each, ddof=1) / math.sqrt(len(each)):.1g} ({np.mean(each) / none:.2f}; "
-            f"{np.mean(predicted[name]) / np.mean(each):.2f})"
+            f"{ratios[name]:.2f})"
             for name, each in errors.items()
         ]
         print(f"| {load.name} | {load.weight} | {' | '.join(cells)} |", flush=True)
-    print("Mean l1 error ± its standard error (over that without a prior; predicted over measured).")
+    print("Mean l1 error ± its standard error (over that without a prior; predicted over measured, to the own answer).")
 
 
 def loads(folder: Path | None, only: Sequence[str]) -> Iterator[Load]:
     for name, crowd in CROWDS.items():
         if wanted(name, only):
-            yield Load(name, "rows", crowd.table(), crowd.items, crowd.distribution(), crowd.distribution())
+            table, shares = crowd.table(), crowd.distribution()
+            own = answer(table["user"].to_numpy(), table["item"].to_numpy(), crowd.items, "rows")
+            yield Load(name, "rows", table, crowd.items, shares, own, shares)
     for name in REAL if folder else ():
         if wanted(name, only):
             assert folder is not None
@@ -120,7 +124,7 @@ def halves(name: str, table: pa.Table) -> Iterator[Load]:
     mine = np.random.default_rng(4).random(int(users.max()) + 1)[users] < 0.5
     for weight in ("rows", "users"):
         truth, right = (answer(users[part], items[part], k, weight) for part in (mine, ~mine))
-        yield Load(name, weight, table.filter(pa.array(mine)), k, truth, right)
+        yield Load(name, weight, table.filter(pa.array(mine)), k, truth, truth, right)
 
 
 def answer(users: npt.NDArray[np.int64], items: npt.NDArray[np.int64], k: int, weight: str) -> Floats:
@@ -130,9 +134,10 @@ def answer(users: npt.NDArray[np.int64], items: npt.NDArray[np.int64], k: int, w
     return shares
 
 
-def measure(load: Load, mechanism: str, repeat: int) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+def measure(load: Load, mechanism: str, repeat: int) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Errors with each prior, and the mean predicted one over the mean of those that it is of."""
     errors: dict[str, list[float]] = {}
-    predicted: dict[str, list[float]] = {}
+    to_own: dict[str, list[tuple[float, float]]] = {}
     rng = np.random.default_rng(7)
     with counted(load) as counts:
         for _ in range(repeat):
@@ -142,8 +147,10 @@ def measure(load: Load, mechanism: str, repeat: int) -> tuple[dict[str, list[flo
                 request = Request(load.weight, None, lambda _: None, prior=public)
                 made = as_mechanism(mechanism).run(counts, spending.open(), request)
                 errors.setdefault(name, []).append(float(np.abs(made.probabilities - load.truth).sum()))
-                predicted.setdefault(name, []).append(made.predicted_l1_error)
-    return errors, predicted
+                away = float(np.abs(made.probabilities - load.own).sum())
+                to_own.setdefault(name, []).append((made.predicted_l1_error, away))
+    ratios = {name: float(np.divide(*np.mean(pairs, axis=0))) for name, pairs in to_own.items()}
+    return errors, ratios
 
 
 @contextmanager

@@ -6,15 +6,20 @@ expected error is computed exactly, but for the variance of the draw, which is l
 their negative counts to 0, and is simulated.
 
     python bench/reach.py --tables FOLDER [--repeat 10] [--epsilon 1] [--delta 1e-6] [--only NAME] [--users N]
+    python bench/reach.py --invented [...]
 
---users: so many users of each table, drawn with a fixed seed, over all of its items.
+--users: so many users of each table, drawn with a fixed seed, over all of its items. --invented: small invented crowds
+instead of tables.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import time
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,15 +31,38 @@ from scipy import sparse, special
 from tuned import Contributions
 
 import crowdgram
+from crowdgram.errors import AccuracyWarning
 from crowdgram.privacy.gaussian import gaussian_mu
 
 __all__ = ["Ours", "Tuned", "measure", "tuned"]
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 BOUNDS = 60
 CUT_ITEMS = 30_000
 """Draws of single items that tell the error of counts that are cut: so many that the least of BOUNDS is no luck."""
 TOP = 5
+USERS, ITEMS, POPULARITY = (250, 800, 3000), (8, 25, 80), 0.7
+"""Of invented crowds; items are popular by a Zipf law of this exponent."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A table, and which users have which of its items."""
+
+    name: str
+    source: object
+    items: list[int]
+    presence: sparse.csr_matrix
+
+    @classmethod
+    def of(cls, name: str, presence: sparse.csr_matrix, items: list[int]) -> Load:
+        cells = presence.tocoo()
+        return cls(name, pa.table({"user": cells.row, "item": np.array(items)[cells.col]}), items, presence)
+
+    @property
+    def truth(self) -> Floats:
+        return np.asarray(self.presence.sum(axis=0)).ravel()
 
 
 @dataclass(frozen=True)
@@ -84,19 +112,57 @@ def tuned(presence: sparse.csr_matrix, epsilon: float, delta: float, rng: np.ran
     return found
 
 
-def some_users(presence: sparse.csr_matrix, items: list[int], users: int) -> tuple[pa.Table, sparse.csr_matrix]:
-    """A table of so many users of another, and which items they have."""
-    drawn = np.random.default_rng([0, users]).choice(presence.shape[0], min(users, presence.shape[0]), replace=False)
-    found = presence[drawn]
-    cells = found.tocoo()
-    return pa.table({"user": cells.row, "item": np.array(items)[cells.col]}), found
+def tables(folder: Path, only: list[str] | None, users: int | None) -> Iterator[Load]:
+    """The tables of a folder, or so many users of each, drawn with a fixed seed, over all of its items."""
+    for source in sorted(folder.glob("*.parquet")):
+        if source.name.endswith(".vocab.parquet") or (only and source.stem not in only):
+            continue
+        made = Contributions.of(source)
+        presence = (made.counts > 0).astype(np.float64).tocsr()
+        if users is None:
+            yield Load(name_of(source.stem), str(source), made.items, presence)
+            continue
+        some = min(users, presence.shape[0])
+        drawn = np.random.default_rng([0, users]).choice(presence.shape[0], some, replace=False)
+        yield Load.of(name_of(source.stem), presence[drawn], made.items)
 
 
-def measure(source: object, items: list[int], truth: Floats, users: int, repeat: int, **asked: float) -> Ours:
+def crowds(only: list[str] | None) -> Iterator[Load]:
+    """Small invented crowds."""
+    for users, items in itertools.product(USERS, ITEMS):
+        rng = np.random.default_rng([users, items])
+        for name, sizes in invented_sizes(rng, users, items).items():
+            # The first of a random order in which popular items tend to come early.
+            places = np.argsort(POPULARITY * np.log(1 + np.arange(items)) - rng.gumbel(size=(users, items)), axis=1)
+            presence = np.zeros((users, items))
+            np.put_along_axis(presence, places, np.arange(items) < sizes[:, None], axis=1)
+            if not only or name in only:
+                yield Load.of(name, sparse.csr_matrix(presence), list(range(items)))
+
+
+def invented_sizes(rng: np.random.Generator, users: int, items: int) -> dict[str, Integers]:
+    """How many items each user has."""
+    few = 1 + rng.poisson(1.0, users)
+    found = {
+        "one item": np.ones(users),
+        "three items": np.full(users, 3),
+        "log-normal": np.rint(np.exp(rng.normal(0.7, 0.8, users))),
+        "dispersed": 1 + rng.negative_binomial(0.5, 0.11, users),
+        "heavy tail": rng.zipf(1.8, users),
+        "few heavy": np.where(rng.random(users) < 0.03, items // 2, few),
+        "two kinds": np.where(rng.random(users) < 0.3, rng.poisson(0.6 * items, users), few),
+        "one or three": np.where(rng.random(users) < 0.7, 1, 3),
+        "one or all": np.where(rng.random(users) < 0.9, 1, items),
+    }
+    return {name: np.clip(sizes, 1, items).astype(np.int64) for name, sizes in found.items()}
+
+
+def measure(load: Load, repeat: int, **asked: float) -> Ours:
     """Run `crowdgram.reach` on a table."""
+    truth, users = load.truth, load.presence.shape[0]
     order, runs, chosen, began = np.argsort(-truth, kind="stable"), [], [], time.perf_counter()
     for _ in range(repeat):
-        made = crowdgram.reach(source, user="user", item="item", domain=items, **asked)  # type: ignore[arg-type]
+        made = crowdgram.reach(load.source, user="user", item="item", domain=load.items, **asked)  # type: ignore[arg-type]
         inside = ((made.lower <= truth) & (truth <= made.upper))[order]
         widths = (made.upper - made.lower)[order]
         runs.append(
@@ -133,40 +199,37 @@ def _draws(rng: np.random.Generator, noise: str, scale: float, number: int) -> F
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure crowdgram.reach beside tuned distinct counts.")
-    parser.add_argument("--tables", type=Path, required=True)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--tables", type=Path)
+    which.add_argument("--invented", action="store_true")
     parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--delta", type=float, default=1e-6)
     parser.add_argument("--only", action="append")
     parser.add_argument("--users", type=int)
     given = parser.parse_args()
+    warnings.simplefilter("ignore", AccuracyWarning)
     heads = ["table", "users", "items", "best tuned", "cut", "reach", "/tuned", "/cut", "predicted"]
     heads += ["top", "2-5", "rest", "users", "widths", "chosen", "seconds"]
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
-    for source in sorted(given.tables.glob("*.parquet")):
-        if source.name.endswith(".vocab.parquet") or (given.only and source.stem not in given.only):
-            continue
-        made = Contributions.of(source)
-        presence = (made.counts > 0).astype(np.float64).tocsr()
-        opened: object = str(source)
-        if given.users is not None:
-            opened, presence = some_users(presence, made.items, given.users)  # type: ignore[arg-type]
-        truth = np.asarray(presence.sum(axis=0)).ravel()
-        users, items = presence.shape
-        others = tuned(presence, given.epsilon, given.delta, np.random.default_rng(1))
+    ratios, honest = [], []
+    for load in crowds(given.only) if given.invented else tables(given.tables, given.only, given.users):
+        users, items = load.presence.shape
+        others = tuned(load.presence, given.epsilon, given.delta, np.random.default_rng(1))
         best, cut = min(others, key=lambda one: one.error), min(one.cut for one in others)
-        ours = measure(opened, made.items, truth, users, given.repeat, epsilon=given.epsilon, delta=given.delta)
+        ours = measure(load, given.repeat, epsilon=given.epsilon, delta=given.delta)
         mostly = max(set(ours.chosen), key=ours.chosen.count)
-        cells = [
-            name_of(source.stem),
-            f"{users:,}",
-            f"{items:,}",
-            f"{best.error / items:.2f} ({best.noise} {best.bound})",
-        ]
+        cells = [load.name, f"{users:,}", f"{items:,}", f"{best.error / items:.2f} ({best.noise} {best.bound})"]
         cells += [f"{one:.2f}" for one in (cut / items, ours.error / items, ours.error / best.error, ours.error / cut)]
         cells += [f"{one:.2f}" for one in (ours.predicted / ours.error, *ours.covered)]
         cells += [f"{ours.widths[0]:,.0f}, {ours.widths[1]:,.0f}", mostly, f"{ours.seconds:.1f}"]
         print(f"| {' | '.join(cells)} |", flush=True)
+        ratios.append(ours.error / best.error)
+        honest.append(ours.predicted / ours.error)
+    print(
+        f"{len(ratios)} lines: /tuned {min(ratios):.2f} to {max(ratios):.2f}, {np.mean(ratios):.2f} in the mean, at "
+        f"most 1.1 in {sum(one <= 1.1 for one in ratios)}; predicted {min(honest):.2f} to {max(honest):.2f}."
+    )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 from scipy import sparse
 
+import crowdgram
 from crowdgram.privacy.gaussian import gaussian_mu
 from crowdgram.synth import Crowd
 
@@ -26,7 +27,19 @@ def beside(monkeypatch):
     """The benchmarks are scripts and import each other by name, as they do when they are run."""
     monkeypatch.syspath_prepend(str(BENCH))
     yield
-    for name in ("accuracy", "discovery", "invented", "names", "pictures", "plan", "prior", "reach", "top", "tuned"):
+    for name in (
+        "accuracy",
+        "coverage",
+        "discovery",
+        "invented",
+        "names",
+        "pictures",
+        "plan",
+        "prior",
+        "reach",
+        "top",
+        "tuned",
+    ):
         sys.modules.pop(name, None)
 
 
@@ -246,8 +259,30 @@ def test_tuned_distinct_counts_and_reach(tmp_path, monkeypatch, capsys):
     Crowd(users=200, rows=8, items=6, seed=1).write(tmp_path / "some.parquet")
     monkeypatch.setattr(sys, "argv", ["reach.py", "--tables", str(tmp_path), "--repeat", "2"])
     reach.main()
-    *_, line = capsys.readouterr().out.splitlines()
+    *_, line, last = capsys.readouterr().out.splitlines()
     assert line.startswith("| some | 200 | 6 |")
+    assert last.startswith("1 lines: /tuned ")
+    alone, *others = reach.crowds(None)
+    assert len(others) + 1 == 9 * len(reach.USERS) * len(reach.ITEMS)
+    assert alone.name == "one item"
+    assert alone.presence.sum() == alone.truth.sum() == reach.USERS[0]
+
+
+@pytest.mark.slow
+def test_coverage_by_rank(monkeypatch, capsys):
+    """An interval that holds nothing is counted as such, and every kind of interval has its line."""
+    coverage = importlib.import_module("coverage")
+    monkeypatch.setattr(coverage, "CROWDS", {"few": (300, 4, 7, 0.0)})
+    coverage.main(["--repeat", "2"])
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert len(lines) == 7
+    assert all(line.startswith("| few | ") for line in lines)
+    (load,) = coverage.loads(None, [])
+    truth = coverage.answer(load.tables[0], load.items)
+    made = crowdgram.release(load.tables[0], domain=range(7), user="user", item="item", epsilon=50.0, delta=1e-6)
+    assert all(within.all() for within in coverage._each(made, made.probabilities).values())
+    wrong = coverage._each(made, truth[::-1])
+    assert not any(within.all() for within in wrong.values())
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
 handler = signal.getsignal(signal.SIGINT)
 for _ in range(2):
     try:
-        crowdgram.release(table, user="user", item="item", domain=["a"], epsilon=1.0, progress=stage)
+        crowdgram.release(table, user="user", item="item", domain=["a", "b"], epsilon=1.0, progress=stage)
     except crowdgram.CrowdgramError as error:
         print("swallowed", error)
     except KeyboardInterrupt as error:

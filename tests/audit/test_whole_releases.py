@@ -29,12 +29,14 @@ RUNS = {
     "every-period": 16,
     "unbounded-reach": 10,
     "uncounted-groups": 16,
+    "low-pair-threshold": 4,
     "own-prior": 1,
 }
 """For each mutant, on each side: so many that it is missed with a chance below 1e-6. One run shows "each-column" with
 chance 0.46, "each-group" with 0.63 and "every-period" with 0.78 (31 of 40). Three of four show "low-threshold", and one
-fails to with chance 1e-5. 10 of "whole-weights" missed it on one side in none of 3,000 subsets of 80 runs, 8 in 0.3%.
-One run of "unbounded-reach" fails to show it with a chance of 0.1, and of "uncounted-groups" with 0.35 (14 of 40).
+fails to with chance 1e-5; "low-pair-threshold" is the same with pairs for items. 10 of "whole-weights" missed it on one
+side in none of 3,000 subsets of 80 runs, 8 in 0.3%. One run of "unbounded-reach" fails to show it with a chance of 0.1,
+and of "uncounted-groups" with 0.35 (14 of 40).
 """
 
 
@@ -56,6 +58,7 @@ def tried(case):
     some = {
         "found-groups": slice(1, 2),
         "found-reach": slice(2, 3),
+        "found-reach-groups": slice(2, 3),
         "found-items": slice(None, None, 2 if replaced else 1),
         "prior": slice(1),
     }
@@ -120,7 +123,12 @@ def test_an_attack_leaves_production_code_alone():
 def test_whole_releases_by_name():
     names = {(case.name, case.weight, case.claim.adjacency) for case in release_cases(1.0, 1e-6)}
     assert len(names) == sum(4 if release.own is None else 2 for release in WHOLE_RELEASES.values())
-    assert {name for name, weight, _ in names if weight == "users"} >= {"reach", "found-reach", "reach-groups"}
+    assert {name for name, weight, _ in names if weight == "users"} >= {
+        "reach",
+        "found-reach",
+        "reach-groups",
+        "found-reach-groups",
+    }
     twice = list(release_cases(1.0, 1e-6, names=["reach"], mechanisms=["laplace", "auto"]))
     assert {case.name for case in twice} == {"reach"}
     assert len(twice) == 2

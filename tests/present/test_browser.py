@@ -102,6 +102,17 @@ def test_every_kind_of_page_opens_without_errors_or_requests(opened, width):
         assert one.locator("[data-plot]").count() == one.locator("[data-plot] canvas").count()
 
 
+def test_the_legend_of_a_picture_tells_the_last_release_unless_a_pointer_is_on_another(opened):
+    one = opened(pages()["series"])
+    legend, picture = one.locator(".u-legend").first, one.locator(".u-over").first
+    legend.get_by_text("feb").wait_for()
+    box = picture.bounding_box()
+    one.mouse.move(box["x"] + 2, box["y"] + 2)
+    legend.get_by_text("jan").wait_for()
+    one.mouse.move(0, 0)
+    legend.get_by_text("feb").wait_for()
+
+
 def test_many_items_are_searched_sorted_and_scrolled(opened):
     names = [f"item {n}" for n in range(MANY)]
     one = opened(page(zipf(MANY, names), digest="0" * 64))

@@ -71,7 +71,7 @@ def test_no_domain_means_discover(one):
     assert "found in the table" in one.about_items()
     assert "'other'" in one.about_items()
     assert "found in the table" in one._repr_html_()
-    assert release(table(), domain=["a"]).about_items() is None
+    assert release(table(), domain=["a", "b"]).about_items() is None
 
 
 def test_what_is_missed_is_said_beside_what_is_found(one):
@@ -160,7 +160,7 @@ def test_frames_say_which_item_is_other(one):
     for frame in (one.to_arrow().to_pandas(), one.to_pandas(), one.to_polars().to_pandas()):
         assert frame["item"].tolist() == ["a", "b", "c", "other"]
         assert frame["is_other"].tolist() == [False, False, False, True]
-    assert "is_other" not in release(table(), domain=["a"]).to_pandas()
+    assert "is_other" not in release(table(), domain=["a", "b"]).to_pandas()
 
 
 def test_frames_of_integers_stay_integers():

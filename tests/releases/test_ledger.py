@@ -262,7 +262,7 @@ def test_a_release_that_cannot_be_stored_is_not_shown(ledger, monkeypatch):
 def test_the_ledger_holds_nothing_private(ledger):
     secret = Crowd(users=40, rows=6, items=5, seed=3, strings=True)
     table = secret.table()
-    crowdgram.release(table, user="user", item="item", domain=["item-0001"], epsilon=0.5, ledger=ledger)
+    crowdgram.release(table, user="user", item="item", domain=["item-0001", "item-0003"], epsilon=0.5, ledger=ledger)
     content = ledger.path.read_bytes() + ledger.document().encode()
     for user in table["user"].unique().to_pylist():
         assert user.encode() not in content

@@ -172,7 +172,7 @@ def test_a_view_that_fails_on_a_row_quotes_nothing(tmp_path):
         duck.execute("create view failing as select who, cast(what as integer) as what from visits")
     source = Database(str(tmp_path / "v.duckdb"), table="failing")
     with pytest.raises(EngineFailure) as caught:
-        crowdgram.release(source, user="who", item="what", epsilon=1.0, domain=[1])
+        crowdgram.release(source, user="who", item="what", epsilon=1.0, domain=[1, 2])
     assert_silent(caught.value, SECRET)
 
 
@@ -290,7 +290,7 @@ def test_postgres_is_read_in_a_read_only_transaction(server):
             user="who",
             item="what",
             epsilon=1.0,
-            domain=["i1"],
+            domain=["i1", "i2"],
         )
     with psycopg.connect(server) as connection:
         assert connection.execute("select count(*) from log").fetchone() == (0,)

@@ -18,7 +18,7 @@ def said(table=TABLE, **asked):
     """Warnings of a list, of all that there are, and the file that they are said of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        crowdgram.release(table, user="u", epsilon=1.0, mechanism="laplace", **asked)
+        crowdgram.release(table, user="u", epsilon=1.0, mechanism="laplace", other="rest", **asked)
     found = [one for one in caught if one.category is AccuracyWarning and "no row can have" in str(one.message)]
     assert all(one.filename == __file__ for one in found)
     return [str(one.message).partition(". Write")[0] for one in found]
@@ -82,7 +82,7 @@ def test_it_comes_before_a_charge(tmp_path):
                 TABLE,
                 user="u",
                 item={"s": "lower(s)"},
-                domain=["Home"],
+                domain=["Home", "a"],
                 epsilon=1.0,
                 mechanism="laplace",
                 ledger=ledger,

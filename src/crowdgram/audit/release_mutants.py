@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Integers
-from ..mechanisms import Adaptive, Gaussian, ItemUsers, Laplace, Request, discovery, open_search
-from ..privacy import Adjacency, Guarantee, Spending
+from ..mechanisms import Adaptive, Gaussian, ItemUsers, Laplace, Request, Searching, discovery, open_search
+from ..privacy import Adjacency, Found, Guarantee, Spending
+from ..releases.items import Lists, found_domain, group_numbers
 from ..releases.registry import make_mechanism
 from ..tables import (
     GROUP_PART,
@@ -23,6 +24,7 @@ from ..tables import (
     ItemReach,
     ItemSets,
     Presence,
+    Rows,
     WeightedSets,
     count_rows,
     find_presence,
@@ -69,14 +71,21 @@ def _found(
     """The steps of a release that finds items and goes on with Gaussian noise, one by one, so that one can be broken:
     kind: what is summed over sets; most_paid: how many items of one user the threshold is for.
     """
-    _, plan = Gaussian().search(spending.guarantee, None)
     rows = tally_rows(open_rows(table, user="user", item="item"))
+    items, found = _search(rows, spending, Gaussian(), kind, most_paid)
+    counts = count_rows(rows, Domain(tuple(items), rows.item_types, other=True))
+    return items, Gaussian().run(counts, found, replace(request, found=True))
+
+
+def _search(
+    rows: Rows, spending: Spending, follows: Searching, kind: type[WeightedSets], most_paid: int
+) -> tuple[list[Any], Found]:
+    """Find items by rounds, and what is left for what follows."""
+    _, plan = follows.search(spending.guarantee, None)
     search = open_search(spending.open(), plan)
     sets = item_sets(rows, search.salt(), discovery.MOST_ITEMS)
     thresholds = discovery.thresholds_for(discovery.round_sigma(search, plan), search.chance, most_paid)
-    items, found = discovery.search_sets(sets, search, plan, thresholds, kind)
-    counts = count_rows(rows, Domain(tuple(items), rows.item_types, other=True))
-    return items, Gaussian().run(counts, found, replace(request, found=True))
+    return discovery.search_sets(sets, search, plan, thresholds, kind)
 
 
 def uncapped_counts(table: Any, spending: Spending, request: Request) -> Any:
@@ -135,6 +144,16 @@ def uncounted_groups(table: Any, spending: Spending, request: Request) -> Any:
     request = replace(request, group_of=tuple(group for group, _ in pairs))
     heavy = _ByGroups(view.engine, view.cells, view.users, view.items)
     return ItemUsers(max_items_per_user=1).run(heavy, spending.open(), request)
+
+
+def low_pair_threshold(table: Any, spending: Spending, request: Request) -> Any:
+    """Users by group and item, with the threshold for one pair of a user, although a user may have a thousand."""
+    rows = tally_rows(open_rows(table, user="user", item="item", by="group"))
+    reach = ItemUsers(max_items_per_user=1)  # which needs no looks
+    pairs, left = _search(rows, spending, reach, WeightedSets, most_paid=1)
+    domain = found_domain(rows, Lists(None, None, grouped=True), pairs)
+    request = replace(request, found=True, group_of=group_numbers(domain))
+    return domain.items, reach.run(find_presence(rows, domain), left, request)
 
 
 def own_prior(table: Any, spending: Spending, request: Request) -> Any:
@@ -205,6 +224,12 @@ def _mutants() -> tuple[Mutant, ...]:
             case("reach-groups", pure, "uncounted-groups", mechanism=uncounted_groups),
             case("reach-groups", pure),
             WHOLE_RELEASES["reach-groups"].pairs(add)[1:],
+        ),
+        Mutant(
+            "a threshold for one pair of a group and an item, although a user may have a thousand",
+            case("found-reach-groups", often, "low-pair-threshold", mechanism=low_pair_threshold),
+            case("found-reach-groups", often),
+            WHOLE_RELEASES["found-reach-groups"].pairs(add)[1:2],
         ),
         Mutant(
             "a prior that is the table itself, without noise",

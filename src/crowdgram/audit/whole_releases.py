@@ -310,6 +310,7 @@ WHOLE_RELEASES = {
             run_release,
             ItemUsers(),
         ),
+        WholeRelease("found-reach-groups", {"item": "item", "by": "group"}, _found_groups, run_release, ItemUsers()),
         WholeRelease(
             "prior",
             {"item": "item", "domain": list(range(MANY))},

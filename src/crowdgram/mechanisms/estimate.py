@@ -128,16 +128,18 @@ def combine(
     told, expected = (np.zeros(1), np.zeros(1)) if within is None else within
     spreads = shrunk.spreads**2 * (noise**2 + expected**2) / np.maximum(noise**2 + told**2, 1e-300)
     likely = beside - bias**2 + (bias if expected_bias is None else expected_bias) ** 2 - expected**2
-    if shrunk.follow is not None:  # a bias moves the shares no further than it moves what they are made of
-        likely = likely * shrunk.follow**2
-    predicted = float(min(2.0, np.sqrt(spreads + 2 / math.pi * np.maximum(likely, 0.0)).sum()))
-    if predicted > TOO_LITTLE:  # what is missing may be of any kind: no item need be as rare as it looks
-        beside = beside + (predicted / 2 * probabilities.max()) ** 2
-    reach = np.hypot(half_width(shape, np.minimum(noise, np.sqrt(full))), half_width("gaussian", np.sqrt(beside)))
     multinomial = probabilities * (1 - probabilities)
     sampling = None
     if sampling_variance is not None:
         sampling = np.sqrt(sampling_variance * multinomial / max(float(multinomial.sum()), 1e-300))
+    if shrunk.follow is not None:  # a bias moves the shares no further than it moves what they are made of
+        likely = likely * shrunk.follow**2
+        if sampling is not None:  # a prior is of a population, or another table: it cannot tell whom this one drew
+            spreads = np.maximum(spreads, 2 / math.pi * ((1 - shrunk.follow) * sampling) ** 2)
+    predicted = float(min(2.0, np.sqrt(spreads + 2 / math.pi * np.maximum(likely, 0.0)).sum()))
+    if predicted > TOO_LITTLE:  # what is missing may be of any kind: no item need be as rare as it looks
+        beside = beside + (predicted / 2 * probabilities.max()) ** 2
+    reach = np.hypot(half_width(shape, np.minimum(noise, np.sqrt(full))), half_width("gaussian", np.sqrt(beside)))
     return Estimate(
         probabilities=probabilities,
         standard_errors=np.sqrt(full),

@@ -2,9 +2,10 @@
 
 If users are few, hardly a bin stands out of the noise, and yet the bins together say much. So the crowd is taken to be
 one of many simple *shapes*, weighed by how well it explains all bins. A shape is a normal law of log2(items), cut off
-at one item and at all items, and perhaps a part of the users beside it: heavy ones, of whom every octave holds as many
-pairs of a user and an item as any other, or users of all items. Shapes are never exact: a bin may differ from its
-shape by a part of it, and if noise is smaller than that, the bin is believed. Post-processing of noisy values.
+at one item and at all items, or everybody with one item; and perhaps a part of the users beside it: heavy ones, of whom
+every octave holds as many pairs of a user and an item as any other, or users of all items; beside users of one item
+also those of a normal law. Shapes are never exact: a bin may differ from its shape by a part of it, and if noise is
+smaller than that, the bin is believed. Post-processing of noisy values.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ CENTRES, WIDTHS = 0.5, (0.1, 0.4, 0.8, 1.4, 2.2)
 BESIDE = 0.1, 0.3, 0.6, 0.85
 """Parts of all pairs of a user and an item that users beside it may hold."""
 ALONE, OCTAVE, MOST_BESIDE = 0.25, 0.03, 0.5
-"""Prior probabilities that everybody has one item; and that somebody is beside a normal law, for every octave of items
-that there is, up to MOST_BESIDE.
+"""Prior probabilities that all have one item, but for users beside them; and that there are users beside, for every
+octave of items that there is, up to MOST_BESIDE.
 """
 ROUGH = 0.4
 """Standard deviation of a bin around its shape, relative to it."""
@@ -89,20 +90,22 @@ def _shapes(least: Floats, most: Floats, items: int) -> tuple[Floats, Floats]:
     low = np.append(-np.inf, high[:-1])
     centres = np.arange(0.0, np.log2(items) + 1.01, CENTRES)
     normal = np.array([ndtr((high - c) / w) - ndtr((low - c) / w) for c in centres for w in WIDTHS])
-    heavy = np.log2((most + 0.5) / (least - 0.5)) / sizes
-    heavy /= heavy.sum()
-    every = np.zeros(len(most))
-    every[-1] = 1.0
-    mixed = [normal, *(_beside(normal, form, part, sizes) for part in BESIDE for form in (heavy, every))]
-    others = min(OCTAVE * np.log2(items), MOST_BESIDE)
-    chances = np.append(1 - ALONE - others, np.full(len(mixed) - 1, others / (len(mixed) - 1)))
-    prior = np.append(ALONE, np.repeat(chances, len(normal)) / len(normal))
     alone = np.zeros((1, len(most)))
     alone[0, 0] = 1.0
-    return np.concatenate([alone, *mixed]), prior
+    heavy = (np.log2((most + 0.5) / (least - 0.5)) / sizes)[None, :]
+    every = alone[:, ::-1]
+    others = min(OCTAVE * np.log2(items), MOST_BESIDE)
+    kinds, chances = [], []
+    for chance, crowds, forms in ((ALONE, alone, (heavy, every, normal)), (1 - ALONE, normal, (heavy, every))):
+        kinds += [crowds, *(_beside(crowds, form, sizes) for form in forms)]
+        chances += [chance * (1 - others), *[chance * others / len(forms)] * len(forms)]
+    prior = [np.full(len(kind), chance / len(kind)) for kind, chance in zip(kinds, chances, strict=True)]
+    return np.concatenate(kinds), np.concatenate(prior)
 
 
-def _beside(crowds: Floats, others: Floats, part: float, sizes: Floats) -> Floats:
-    """Crowds and other users together, who hold this part of all pairs."""
-    each = part / (1 - part) * (crowds @ sizes) / float(others @ sizes)
-    return (crowds + each[:, None] * others) / (1 + each)[:, None]
+def _beside(crowds: Floats, others: Floats, sizes: Floats) -> Floats:
+    """Crowds and other users together, who hold each of the parts BESIDE of all pairs. Either side is a single one."""
+    each = (crowds @ sizes) / (others @ sizes)
+    mixed: Floats = np.concatenate([crowds + part / (1 - part) * each[:, None] * others for part in BESIDE])
+    mixed /= mixed.sum(axis=1, keepdims=True)
+    return mixed

@@ -97,8 +97,8 @@ def _change(point: SeriesPoint, measure: Measure) -> dict[str, Any]:
     if measure == "counts":
         return {**row, "change": f"{change:+,.0f}", "change_ends": f"{low:+,.0f} to {high:+,.0f}"}
     places = decimals(low, high, abs(change))
-    ends = f"{100 * low:+.{places}f} to {100 * high:+.{places}f} points"
-    return {**row, "change": f"{100 * change:+.{places}f} points", "change_ends": ends}
+    ends = f"{100 * low:+z.{places}f} to {100 * high:+z.{places}f} points"
+    return {**row, "change": f"{100 * change:+z.{places}f} points", "change_ends": ends}
 
 
 def _figures(series: Series, lines: Sequence[Sequence[SeriesPoint]], measure: Measure, level: str) -> dict[str, Any]:

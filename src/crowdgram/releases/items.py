@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AccuracyWarning, InvalidArgument, InvalidDomain
-from ..mechanisms import Discover, Mechanism
+from ..mechanisms import Discover
 from ..results import Item, Other
 
 if TYPE_CHECKING:
@@ -155,12 +155,12 @@ def public_domain(rows: Rows, lists: Lists, *, other: bool) -> Domain:
     return replace(combined([lists.groups, lists.items], rows.item_types), groups=groups)
 
 
-def check_tells(domain: Domain, mechanism: Mechanism) -> None:
-    """Refuse a budget that would buy nothing: the share of a single item is 1 for every table, so only counts tell."""
-    if len(domain) == 1 and not mechanism.counts:
+def check_tells(domain: Domain) -> None:
+    """Refuse a budget that would buy nothing: the share of a single item is 1 for every table."""
+    if len(domain) == 1:
         raise InvalidDomain(
-            f"domain: has one item, whose share is 1 for every table, and mechanism={mechanism.name!r} measures shares "
-            "only. List more items, name one for all other rows (other='other'), or use mechanism='auto' for counts.",
+            "domain: has one item, whose share is 1 for every table. List more items, name one for all other rows "
+            "(other='other'), which also gives the item's count, or count its users with crowdgram.reach.",
             argument="domain",
         )
 

@@ -295,7 +295,7 @@ def read_public(rows: Rows, query: Query, report: Progress) -> tuple[Lists, Read
     request = Request(query.weight, query.max_rows_per_user, report)
     items = None if query.missing else public_domain(rows, lists, other=query.other is not None)
     if items is not None and isinstance(mechanism, Mechanism):
-        check_tells(items, mechanism)
+        check_tells(items)
         if prior is not None:
             prior.check_covers(items)
             request = replace(request, prior=prior.over(items))

@@ -231,11 +231,18 @@
       const legend = 26, box = holder.getBoundingClientRect();
       return { width: Math.max(Math.floor(box.width), 200), height: Math.max(Math.floor(box.height) - legend, 100) };
     };
+    // Without a pointer, the legend tells the first rank, or the last release. uPlot draws a little later.
+    const rest = () => setTimeout(() => own.drawn.setLegend({ idx: data.kind === "ranks" ? 0 : along.length - 1 }));
     own.draw = () => {
       own.drawn?.destroy();
       own.drawn = new uPlot(options[data.kind](data, size()), [along, ...data.values], holder);
+      own.drawn.over.addEventListener("mouseleave", rest);
+      rest();
     };
-    own.fit = () => own.drawn?.setSize(size());
+    own.fit = () => {
+      own.drawn.setSize(size());
+      rest();
+    };
     own.draw();
     new ResizeObserver(() => own.fit()).observe(holder);
     plots.push(own);
