@@ -1,4 +1,4 @@
-# make setup | demo | test | test-fast | test-thorough | test-versions | check | docs | pictures | bench | bench-accuracy | bench-discovery | kills | soak | audit | fuzz | clean
+# make setup | demo | test | test-fast | test-thorough | test-versions | check | docs | pictures | bench | bench-accuracy | bench-discovery | bench-peers | kills | soak | audit | fuzz | clean
 # A machine needs Python 3.11 or newer, git and make. Spark's tests also need Java 17, and those of reports Chromium; they are skipped, with the reason, without it.
 
 PYTHON ?= python3
@@ -10,7 +10,7 @@ WORKERS ?= 3
 # Compiled modules are kept, whatever the shell says: without them every process that a test starts compiles its own.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-fast test-thorough test-versions check format docs pictures bench bench-accuracy bench-discovery kills soak audit fuzz clean
+.PHONY: setup demo test test-fast test-thorough test-versions check format docs pictures bench bench-accuracy bench-discovery bench-peers kills soak audit fuzz clean
 
 setup: $(READY)
 
@@ -73,6 +73,12 @@ pictures: setup
 bench-discovery: setup
 	$(BIN)/python bench/discovery.py --tables $(TABLES)
 
+# Other tools on the same tables, each in an environment of its own in .peers/. TABLES=FOLDER adds real tables; only then
+# are the figures recorded, and the picture and tables made of them.
+bench-peers: setup
+	$(BIN)/python bench/peers $(if $(TABLES),--tables $(TABLES) --json bench/results/peers.json)
+	$(if $(TABLES),$(BIN)/python bench/pictures.py --from-record)
+
 kills: setup
 	$(BIN)/python bench/kills.py --kills 200
 
@@ -88,4 +94,4 @@ fuzz: setup
 	$(BIN)/python bench/fuzz.py --cases $(or $(CASES),20000)
 
 clean:
-	rm -rf $(VENV) .versions demo-out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .versions .peers demo-out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -32,6 +32,8 @@ NAMES = {
     "nycflights13_dest": "destinations of aeroplanes",
     "online_retail": "products of a shop",
     "rust_hourweek": "hours at which programmers work",
+    # Of a public benchmark (peers/tables.py).
+    "tpch_orders": "TPC-H orders by month and nation",
 }
 
 

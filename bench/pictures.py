@@ -1,10 +1,11 @@
-"""The pictures and the table of README.md, from recorded results: nothing is measured.
+"""The pictures and the table of README.md, and the tables of peers, from recorded results: nothing is measured.
 
     python bench/pictures.py --from-record
 
-It draws docs/images/accuracy.png and docs/images/demo.png, and writes the table of errors into README.md. The records
-are in bench/results. `accuracy.json` is written by `python bench/accuracy.py --json`, and `demo.json` is the release of
-`make demo`. Each picture holds a digest of what it was drawn from, which the tests compare.
+It draws accuracy.png, demo.png and peers.png in docs/images, and writes the table of errors into README.md and those of
+other tools into bench/README.md. The records are in bench/results. `accuracy.json` is written by
+`python bench/accuracy.py --json`, `peers.json` by `python bench/peers`, and `demo.json` is the release of `make demo`.
+Each picture holds a digest of what it was drawn from, which the tests compare.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from typing import Any
 
 import numpy as np
 from names import label
+from peers import presenting
 
 ROOT = Path(__file__).parents[1]
 RESULTS, IMAGES = ROOT / "bench" / "results", ROOT / "docs" / "images"
-README = ROOT / "README.md"
-BEGIN, END = "<!-- accuracy: made by bench/pictures.py -->\n", "<!-- /accuracy -->\n"
+README, BENCH_README = ROOT / "README.md", ROOT / "bench" / "README.md"
 SHOWN = (
     "W1",
     "W2",
@@ -52,7 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     draw_accuracy(record, IMAGES / "accuracy.png")
     draw_demo(IMAGES / "demo.png")
     README.write_text(with_table(README.read_text(encoding="utf-8"), record), encoding="utf-8")
-    print(f"{len(record['lines'])} lines: README.md, accuracy.png, demo.png")
+    peers = read_record(RESULTS / "peers.json")
+    presenting.draw(peers, IMAGES / "peers.png", DIGEST)
+    text = BENCH_README.read_text(encoding="utf-8")
+    BENCH_README.write_text(with_part(text, "peers", presenting.markdown(peers)), encoding="utf-8")
+    print(f"{len(record['lines'])} lines: README.md, accuracy.png, demo.png; {len(peers['tables'])} tables: peers.png")
 
 
 def read_record(file: Path = RESULTS / "accuracy.json") -> dict[str, Any]:
@@ -103,10 +108,16 @@ def figure(value: float) -> str:
 
 def with_table(text: str, record: dict[str, Any]) -> str:
     """README.md with the table of this record between its two marks."""
-    part = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
-    if len(part.findall(text)) != 1:
-        raise SystemExit(f"README.md needs the lines {BEGIN.strip()} and {END.strip()} once.")
-    return part.sub(lambda _: f"{BEGIN}\n{markdown(record)}\n{END}", text)
+    return with_part(text, "accuracy", markdown(record))
+
+
+def with_part(text: str, name: str, part: str) -> str:
+    """A page with `part` between its two marks of this name."""
+    begin, end = f"<!-- {name}: made by bench/pictures.py -->\n", f"<!-- /{name} -->\n"
+    between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+    if len(between.findall(text)) != 1:
+        raise SystemExit(f"README.md needs the lines {begin.strip()} and {end.strip()} once.")
+    return between.sub(lambda _: f"{begin}\n{part}\n{end}", text)
 
 
 def digest(record: dict[str, Any]) -> str:

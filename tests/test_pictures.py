@@ -24,7 +24,7 @@ def pictures(monkeypatch):
     """The script, as it is when it is run."""
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
     yield importlib.import_module("pictures")
-    for name in ("names", "pictures"):
+    for name in ("names", "peers", "peers.presenting", "pictures"):
         sys.modules.pop(name, None)
 
 
@@ -47,6 +47,22 @@ def test_readme_and_pictures_agree_with_the_records(pictures, record):
         assert f"](docs/images/{name})" in text
     assert digest_in(IMAGES / "accuracy.png") == pictures.digest(record)
     assert digest_in(IMAGES / "demo.png") == pictures.digest_of_file(pictures.RESULTS / "demo.json")
+
+
+def test_the_comparison_with_other_tools_agrees_with_its_record(pictures):
+    """If this fails: run `make pictures`. Another figure changes the tables and the digest of the picture."""
+    peers = pictures.read_record(pictures.RESULTS / "peers.json")
+    text = pictures.BENCH_README.read_text(encoding="utf-8")
+    made = pictures.presenting.markdown(peers)
+    assert pictures.with_part(text, "peers", made) == text
+    assert digest_in(IMAGES / "peers.png") == pictures.presenting.digest(peers)
+    assert "](docs/images/peers.png)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    for line in peers["tables"][0]["lines"]:
+        line["errors"] = {
+            measure: error * (3 if line["tool"] == "pydp" else 1) for measure, error in line["errors"].items()
+        }
+    assert pictures.presenting.markdown(peers) != made
+    assert digest_in(IMAGES / "peers.png") != pictures.presenting.digest(peers)
 
 
 def test_another_record_is_noticed(pictures, record):
@@ -97,12 +113,16 @@ def test_pictures_are_drawn_from_a_record_alone(pictures, record, tmp_path, monk
     readme = tmp_path / "README.md"
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     readme.write_text(text.replace(pictures.markdown(record), "old\n"), encoding="utf-8")
+    bench, text_of_bench = tmp_path / "bench.md", pictures.BENCH_README.read_text(encoding="utf-8")
+    bench.write_text(text_of_bench, encoding="utf-8")
     monkeypatch.setattr(pictures, "README", readme)
+    monkeypatch.setattr(pictures, "BENCH_README", bench)
     monkeypatch.setattr(pictures, "IMAGES", tmp_path)
     pictures.main(["--from-record"])
     assert readme.read_text(encoding="utf-8") == text
     assert "11 lines" in capsys.readouterr().out
-    for name in ("accuracy.png", "demo.png"):
+    assert bench.read_text(encoding="utf-8") == text_of_bench
+    for name in ("accuracy.png", "demo.png", "peers.png"):
         with Image.open(tmp_path / name) as made, Image.open(IMAGES / name) as kept:
             assert made.info["Record"] == kept.info["Record"]
             colours = np.asarray(made.convert("RGB")).reshape(-1, 3)

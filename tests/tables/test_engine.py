@@ -15,6 +15,7 @@ from crowdgram.errors import EngineFailure, InvalidDomain
 from crowdgram.tables import read_domain
 from crowdgram.tables.engines import ENGINES, DuckEngine, Engine, engine_for, shield
 from crowdgram.tables.engines.spark import _SETTINGS
+from crowdgram.tables.sources import open_source
 from crowdgram.tables.statistics.histograms import bin_of, user_histogram
 
 from .frames import frame_of
@@ -193,3 +194,36 @@ def test_the_embedded_engine_reads_no_extension_from_the_network():
         found = "select name, value from duckdb_settings() where name like 'auto%_known_extensions'"
         settings = dict(engine.backend.con.execute(found).fetchall())
     assert settings == {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+
+
+ADAPTIVE = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.shuffle.partitions": "20",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+
+
+@pytest.mark.spark
+def test_spark_fits_kept_tables_to_their_size_and_sends_public_ones_everywhere(spark):
+    """With adaptive execution, as it is by default: a small table has not as many partitions as a shuffle, and a public
+    table is sent to every machine, whatever Spark thinks of its size.
+    """
+    before = {name: spark.conf.get(name) for name in (*ADAPTIVE, *_SETTINGS)}
+    for name, value in ADAPTIVE.items():
+        spark.conf.set(name, value)
+    try:
+        frame = frame_of(spark, [(user, user % 3) for user in range(60)], "user bigint, idx bigint")
+        engine, table = open_source(frame, ["user", "idx"], "user")
+        with engine:
+            cells = engine.keep(table.group_by("user", "idx").agg(n=table.count()), "counting")
+            assert engine._frames[cells.get_name()].rdd.getNumPartitions() < 20
+            listed = engine.upload(pa.table({"idx": [0, 1, 2], "place": [2, 1, 0]}), "placing")
+            joined = cells.inner_join(listed, "idx")
+            plan = spark.sql(engine._sql(joined))._jdf.queryExecution().executedPlan().toString()
+            assert "BroadcastHashJoin" in plan
+            assert engine.fetch(joined.agg(x=joined.place.sum()), "adding")["x"].to_pylist() == [60]
+        assert {name: spark.conf.get(name) for name in _SETTINGS} == {name: before[name] for name in _SETTINGS}
+        assert not spark.sparkContext._jsc.getPersistentRDDs()
+    finally:
+        for name in ADAPTIVE:
+            spark.conf.set(name, before[name])

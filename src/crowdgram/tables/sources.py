@@ -203,7 +203,9 @@ def _open_spark(frame: Any, columns: Sequence[str] | None) -> tuple[Engine, ir.T
 
     def restore() -> None:
         for setting, value in before.items():
-            if value is not None:
+            if value is None:  # it had Spark's default, which for the time zone is the machine's
+                session.conf.unset(setting)
+            else:
                 session.conf.set(setting, value)
 
     # Connecting changes settings of the session, which is the user's: put them back at the end.
