@@ -303,6 +303,7 @@ WHOLE_RELEASES = {
         WholeRelease("periods", {"item": "item", "domain": list(KINDS)}, _periods, run_periods),
         WholeRelease("reach", {"item": "item", "domain": list(REACHED)}, _reached, run_release, ItemUsers()),
         WholeRelease("found-reach", {"item": "item"}, _found, run_release, ItemUsers()),
+        WholeRelease("found-reach-groups", {"item": "item", "by": "group"}, _found_groups, run_release, ItemUsers()),
         WholeRelease(
             "reach-groups",
             {"item": "item", "by": "group", "groups": list(GROUP_VALUES), "domain": list(KINDS)},
