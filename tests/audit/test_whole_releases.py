@@ -56,6 +56,7 @@ def tried(case):
     some = {
         "found-groups": slice(1, 2),
         "found-reach": slice(2, 3),
+        "found-reach-groups": slice(3, 4),
         "found-items": slice(None, None, 2 if replaced else 1),
         "prior": slice(1),
     }
