@@ -33,7 +33,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "crowdgram"
 PACKAGES = ("privacy", "tables", "mechanisms", "paper", "releases")
 """What a release goes through between the rows and the result."""
 ADDED = Adjacency.ADD_REMOVE
-OTHERS = ("adaptive", "laplace", "gaussian", "sample-one")
+OTHERS = ("adaptive", "laplace", "gaussian", "sample-one", "paper")
 
 
 def main(arguments: list[str]) -> int:
@@ -115,8 +115,8 @@ def show(name: str, figures: dict[Path, tuple[set[int], set[int]]], missing: boo
             print(f"  {path!s:45} {len(run):5} of {len(every):5}  {len(run) / len(every):4.0%}")
             if missing and every - run:
                 print(f"      not run: {', '.join(map(str, sorted(every - run)))}")
-    run, every = (sum(len(found[place]) for found in figures.values()) for place in (1, 0))
-    print(f"{name:47} {run:5} of {every:5}  {run / every:4.0%}")
+    whole, seen = (sum(len(found[place]) for found in figures.values()) for place in (0, 1))
+    print(f"{name:47} {seen:5} of {whole:5}  {seen / whole:4.0%}")
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ from .whole_releases import GROUP_VALUES, KINDS, TARGET_USER, WHOLE_RELEASES, ru
 __all__ = ["FORMS", "Form", "chosen_forms"]
 
 PURE, USUAL = Guarantee(2.0, 0.0), Guarantee(2.0, 0.05)
-SEVERAL = 8
-"""Items of the user whom a broken twin counts too often."""
+SEVERAL, MANY = 8, 64
+"""Items of the user whom a broken twin counts too often; if only noisy evidence for items shows it."""
 ON_EDGE = 5
 """Users of an item that is found about as often as not, at the claim USUAL."""
 
@@ -76,11 +76,11 @@ def _forms() -> tuple[Form, ...]:
     few = [(user, user % 2) for user in range(4)]
     alike = [(user, item) for user in range(60) for item in KINDS]
     edge = [*((user, 0) for user in range(ON_EDGE)), *((user + 100, 1) for user in range(40))]
-    edges = [(SEVERAL * user + item, item) for user in range(ON_EDGE) for item in range(SEVERAL)]
+    edges = [(MANY * user + item, item) for user in range(ON_EDGE) for item in range(MANY)]
     one, many = _pair("a user of one item", few, [0] * 4), _pair("a user of many items", few, range(SEVERAL))
     corner = _pair("a user at a corner", alike, [0, 0])
     found = _pair("a user of one item on the edge", edge, [0])
-    found_many = _pair("a user of many items on the edge", edges, range(SEVERAL))
+    found_many = _pair("a user of many items on the edge", edges, range(MANY))
     every_group, one_group = WHOLE_RELEASES["groups"].pairs(Adjacency.ADD_REMOVE)
     groups, at_corner = WHOLE_RELEASES["groups"].arguments, pairs_for(Adjacency.ADD_REMOVE)[1:2]
     paper = _ask(mechanism=Paper(), max_rows_per_user=2)

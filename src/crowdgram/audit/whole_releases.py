@@ -60,8 +60,8 @@ class WholeRelease:
 
     @property
     def finds(self) -> bool:
-        """Whether items are found, which needs a delta."""
-        return "domain" not in self.arguments
+        """Whether items or groups are found, which needs a delta."""
+        return not {"domain", *(["groups"] if "by" in self.arguments else [])} <= set(self.arguments)
 
 
 def release_cases(
@@ -273,6 +273,9 @@ WHOLE_RELEASES = {
     for release in (
         WholeRelease("found-items", {"item": "item"}, _found, run_release),
         WholeRelease("found-groups", {"item": "item", "by": "group"}, _found_groups, run_release),
+        WholeRelease(
+            "listed-items", {"item": "item", "by": "group", "domain": list(KINDS)}, _found_groups, run_release
+        ),
         WholeRelease(
             "groups",
             {"item": "item", "by": "group", "groups": list(GROUP_VALUES), "domain": list(KINDS)},
