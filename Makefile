@@ -1,4 +1,4 @@
-# make setup | demo | test | test-fast | test-thorough | test-versions | check | docs | pictures | bench | bench-accuracy | bench-discovery | bench-peers | kills | soak | audit | fuzz | clean
+# make setup | demo | test | test-fast | test-thorough | test-versions | check | docs | pictures | bench | bench-accuracy | bench-discovery | bench-peers | kills | soak | audit | audit-outside | audit-coverage | fuzz | clean
 # A machine needs Python 3.11 or newer, git and make. Spark's tests also need Java 17, and those of reports Chromium; they are skipped, with the reason, without it.
 
 PYTHON ?= python3
@@ -10,7 +10,7 @@ WORKERS ?= 3
 # Compiled modules are kept, whatever the shell says: without them every process that a test starts compiles its own.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-fast test-thorough test-versions check format docs pictures bench bench-accuracy bench-discovery bench-peers kills soak audit fuzz clean
+.PHONY: setup demo test test-fast test-thorough test-versions check format docs pictures bench bench-accuracy bench-discovery bench-peers kills soak audit audit-outside audit-coverage fuzz clean
 
 setup: $(READY)
 
@@ -89,6 +89,14 @@ soak: setup
 
 audit: setup
 	$(BIN)/crowdgram audit --all --mutants --runs 10
+
+# Whole releases from outside, each form with a broken twin, by RUNS releases of each table; an hour or more.
+audit-outside: setup
+	$(BIN)/crowdgram audit --form all --black-box $(or $(RUNS),1000)
+
+# Which statements of a release the replays on neighbouring tables run.
+audit-coverage: setup
+	$(BIN)/python tools/replay_coverage.py --missing
 
 fuzz: setup
 	$(BIN)/python bench/fuzz.py --cases $(or $(CASES),20000)

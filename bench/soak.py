@@ -43,6 +43,7 @@ EXPECTED = {
     "low memory": {0, 1, 2, 3},
 }
 """The exit codes that docs/how-to/command-line.md allows, by what happened; negative: ended by that signal."""
+GIVEN_UP = "OpenBLAS error: Memory allocation still failed"
 CASES_A_LEDGER = 25
 LONGEST = 120.0
 GROWTH = 24.0
@@ -166,7 +167,8 @@ def _try(case: Case, folder: Path, disk: Path | None, verdict: Verdict, known: d
         verdict.faults.append(f"case {case.number}: {said.strip().splitlines()[-1][:200]}")
     if code not in EXPECTED[case.disaster]:
         verdict.faults.append(f"case {case.number} ({case.disaster}): exit {code}: {said.strip()[-200:]}")
-    _judge_files(case, folder, disk, code, verdict)
+    # A library that ends the process where it has no memory is as good as a kill: nothing of ours runs after it.
+    _judge_files(case, folder, disk, -signal.SIGKILL if GIVEN_UP in said else code, verdict)
     if case.ledger is not None:
         _judge_ledger(case, known[case.ledger], code, verdict, others=case.disaster == "pair")
 

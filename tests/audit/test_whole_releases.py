@@ -57,6 +57,7 @@ def tried(case):
     replaced = case.claim.adjacency is Adjacency.REPLACE
     some = {
         "found-groups": slice(1, 2),
+        "listed-items": slice(2, 3),
         "found-reach": slice(2, 3),
         "found-reach-groups": slice(2, 3),
         "found-items": slice(None, None, 2 if replaced else 1),

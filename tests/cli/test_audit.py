@@ -51,6 +51,23 @@ def test_a_form_of_whole_release():
 
 
 @pytest.mark.slow
+def test_a_form_from_outside_and_its_twin():
+    """Eight releases cannot show that the twin is broken, and the command says that it was missed."""
+    result = run("--form", "groups", "--black-box", "8", "--json")
+    assert result.exit_code == 1
+    *_, honest, broken = json.loads(result.stdout)
+    assert (honest["mechanism"], honest["verdict"], honest["runs"]) == ("groups", "stands", 16)
+    assert (broken["mechanism"], broken["verdict"]) == ("each-group", "MISSED")
+    assert (honest["claim"]["epsilon"], honest["how"]) == (2.0, "black box")
+
+
+def test_a_form_that_is_none():
+    result = run("--form", "nothing")
+    assert result.exit_code == 2
+    assert "needs to be 'all' or one of 'sample-one'" in result.output
+
+
+@pytest.mark.slow
 def test_a_claim_that_is_refuted_ends_with_1(monkeypatch):
     half = MUTANTS[0].broken
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from crowdgram import Database
 from crowdgram.errors import PrivacyViolation
 from crowdgram.tables import (
     GAIN,
@@ -51,6 +53,7 @@ from crowdgram.tables.statistics import (
 from crowdgram.tables.statistics.centred import sum_levels
 
 from ..thorough import examples
+from . import postgres
 from .reference import placed, present, users_of
 from .statistics import DISTANCE_EDGES, EDGES, REACHED, levels
 
@@ -123,11 +126,11 @@ def difference(one, other):
     return {key: value for key in keys if (value := one.get(key, 0) - other.get(key, 0))}
 
 
-def opened(crowd):
-    """Tables of rows that count for many."""
+def opened(crowd, store=lambda table: table):
+    """Tables of rows that count for many, wherever `store` puts them."""
     rows = [(user, item, n) for user, cell in crowd.items() for item, n in cell.items()]
     columns = {name: pa.array([row[j] for row in rows], pa.int64()) for j, name in enumerate(("u", "i", "n"))}
-    return open_rows(pa.table(columns), user="u", item="i", count="n")
+    return open_rows(store(pa.table(columns)), user="u", item="i", count="n")
 
 
 def counted(crowd):
@@ -135,11 +138,12 @@ def counted(crowd):
     return count_rows(rows, read_domain(range(ITEMS), rows.item_type))
 
 
-def engine_sums(crowd, tried, most, row_cap):
+def engine_sums(crowd, tried, most, row_cap, store=lambda table: table):
     """The sum of every statistic, by the engine; those over items that nobody listed by the items' values."""
     counts_statistics, measured, totals_statistics, sets_statistics, presence_statistics = tried
-    rows = opened(crowd)
-    with rows.engine:
+    # A server's rows are streamed, once: each way to read them has a table of its own.
+    rows, again, listed = (opened(crowd, store) for _ in range(3))
+    with rows.engine, again.engine, listed.engine:
         counts = count_rows(rows, read_domain(range(ITEMS), rows.item_type))
         sums = [counts.sum(statistic).vector() for statistic in counts_statistics]
         near = {norm: distances(counts, measured[0].centre, norm) for norm in ("l1", "l2")}
@@ -147,19 +151,19 @@ def engine_sums(crowd, tried, most, row_cap):
             own = [statistic for statistic in measured if statistic.norm == norm]
             sums += [level.vector() for level in sum_levels(view, own[:-1])]
             sums.append(view.sum(own[-1]).vector())
-        tallied = tally_rows(rows)
+        tallied = tally_rows(again)
         totals, held, sets = user_totals(tallied), held_items(tallied, "salt", most), item_sets(tallied, "salt", most)
         sums += [totals.sum(statistic).vector() for statistic in totals_statistics]
         places, found = held.sum(row_cap)
         assert found.bound.entries == most
         of_place = {place: item for item, place in held.named(places).items()}
         sums.append({of_place[place]: int(value) for place, value in zip(places, found.values, strict=True)})
-        items = rows.engine.fetch(sets.places, "looking").to_pydict()
+        items = again.engine.fetch(sets.places, "looking").to_pydict()
         of_item = dict(zip(items["idx"], items["item"], strict=True))
         for statistic in sets_statistics:
             by_place = WeightedSets(np.array([statistic.gains[of_item[j]] for j in range(sets.items)], dtype=np.int64))
             sums.append({of_item[j]: value for j, value in sets.sum(by_place).vector().items()})
-        presence = find_presence(rows, read_domain(range(ITEMS), rows.item_type))
+        presence = find_presence(listed, read_domain(range(ITEMS), listed.item_type))
         sums += [presence.sum(statistic).vector() for statistic in presence_statistics]
     return sums
 
@@ -198,6 +202,63 @@ def test_neighbouring_tables_differ_by_what_one_user_adds(crowd, user, rows, oth
     tried = short(counts_statistics, everybody), *rest
     sums = [engine_sums({**crowd, user: cell}, tried, most, row_cap) for cell in (rows, others)]
     parts = [added(rows_of(user, cell), tried, most, row_cap) for cell in (rows, others)]
+    for one, other, (statistic, now), (_, then) in zip(*sums, *parts, strict=True):
+        assert difference(one, other) == difference(now, then), statistic
+        check_bound(statistic, now)
+        check_bound(statistic, then)
+
+
+CROWD = {-1: {0: 3, 4: 1}, 0: {5: 7}, 2: {0: 1, 1: 1, 2: 1, 3: 1, 4: 1}, 3: {2: 400}}
+HEAVY, LIGHT = {0: ROW_LIMIT - 1, 1: 2**40, 5: 2}, {3: 1, 4: 7}
+CENTRE = Centre(np.array([800, 100, 0, 7, 819]), np.array([1, 2, 3, 512, 1]), 12)
+TRIED = (
+    [CappedRows(7), SampledRow(7, "salt"), Concentration(7), UsersByRows(EDGES), Tally(ROW_LIMIT, "salt")],
+    [
+        one
+        for norm in ("l1", "l2")
+        for one in (
+            *levels(CENTRE, norm, [9, 2**30, MAX_RADIUS], 7, 2**20, 3),
+            UsersByDistance(CENTRE, norm, 7, 2**20, DISTANCE_EDGES),
+        )
+    ],
+    [UsersByRows(EDGES), RootOfItems(16)],
+    [WeightedSets(np.array([GAIN, 1, 3, 0, 9, GAIN // 2]))],
+    [UsersByItems([1, 3]), *(ItemReach(2, norm, 2**26, of) for norm in ("l1", "l2") for of in ((), (0, 0, 1, -1, 2)))],
+)
+
+
+@pytest.fixture(params=[pytest.param("spark", marks=pytest.mark.spark), "postgres"])
+def store(request):
+    """Puts a table into another engine, or on a server."""
+    if request.param == "spark":
+        session = request.getfixturevalue("spark")
+        yield lambda table: session.createDataFrame(table.to_pandas()).repartition(3)
+        return
+    if why := postgres.missing():
+        pytest.skip(why)
+    import psycopg
+
+    with postgres.server() as address, psycopg.connect(address, autocommit=True) as connection:
+        numbers = itertools.count()
+
+        def put(table):
+            name = f"rows_{next(numbers)}"
+            connection.execute(f"CREATE TABLE {name} (u bigint, i bigint, n bigint)")
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    f"INSERT INTO {name} VALUES (%s, %s, %s)", [*zip(*table.to_pydict().values(), strict=True)]
+                )
+            return Database(address, table=name)
+
+        yield put
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("others", [{}, LIGHT], ids=["add-remove", "replace"])
+def test_neighbours_on_other_engines_and_servers_differ_by_what_one_user_adds(store, others):
+    """As above, on Spark and PostgreSQL: the same exact integers for a user of more rows than count."""
+    sums = [engine_sums({**CROWD, 1: cell}, TRIED, 4, 7, store) for cell in (HEAVY, others)]
+    parts = [added(rows_of(1, cell), TRIED, 4, 7) for cell in (HEAVY, others)]
     for one, other, (statistic, now), (_, then) in zip(*sums, *parts, strict=True):
         assert difference(one, other) == difference(now, then), statistic
         check_bound(statistic, now)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .attack import ATTACKED, Case, Finding, attack, cases, check_effort
 from .blackbox import attack_releases, attack_sampler
+from .forms import FORMS, Form, chosen_forms
 from .mutants import MECHANISM_MUTANTS, Mutant
 from .pairs import Pair, RowPair, pairs_for
 from .release_mutants import RELEASE_MUTANTS
@@ -15,10 +16,12 @@ from .whole_releases import WHOLE_RELEASES, WholeRelease, release_cases
 
 __all__ = [
     "ATTACKED",
+    "FORMS",
     "MUTANTS",
     "WHOLE_RELEASES",
     "Case",
     "Finding",
+    "Form",
     "Mutant",
     "Pair",
     "RowPair",
@@ -30,6 +33,7 @@ __all__ = [
     "cases",
     "check_draws",
     "check_effort",
+    "chosen_forms",
     "pairs_for",
     "release_cases",
 ]

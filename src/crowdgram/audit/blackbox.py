@@ -1,7 +1,7 @@
 """The attack of an outsider: many releases of both tables, and only what came out.
 
 It sees what the exact attack takes for granted (that the sampler draws what it is asked for) and it needs many runs. A
-statistic and its threshold are learned on the first half of the runs; the rates of passing it are counted on the rest.
+statistic and its threshold are learned on the first runs; the rates of passing it are counted on the rest.
 """
 
 from __future__ import annotations
@@ -13,18 +13,24 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Floats
-from ..errors import AccuracyWarning
-from ..mechanisms import Estimate
+from ..errors import AccuracyWarning, PrivacyWarning
 from ..privacy import EXACT, Guarantee, Sampler, Spending
 from ..privacy.accounting import gaussian_sigma, laplace_scale
 from ..privacy.gaussian import gaussian_mu
 from .attack import Case, Finding
 from .bounds import epsilon_from_rates, gaussian_epsilon_from_rates
 from .pairs import Tables, open_tables, pairs_for
+from .views import View, as_table, view_of
 
 __all__ = ["attack_releases", "attack_sampler"]
 
+LEARNED = 0.25
+"""The part of the runs that statistic and threshold are learned on."""
 THRESHOLDS = 60
+RIDGES = (0.01, 0.3)
+"""What is added to the correlations of figures before a direction is made of them: as many as figures, they are poorly
+known.
+"""
 
 
 def attack_releases(
@@ -35,18 +41,23 @@ def attack_releases(
     pairs: Iterable[Tables] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Finding:
-    """Attack by `runs` releases of each table of each pair, with the real sampler."""
-    chosen = tuple(pairs_for(case.claim.adjacency) if pairs is None else pairs)
+    """Attack by `runs` releases of each table of each pair, with the real sampler.
+
+    The attacker knows both tables, may make releases of them at will, and sees all of the file that a release is saved
+    as. Every pair and side has its part of the doubt.
+    """
+    chosen = tuple((case.pairs or pairs_for(case.claim.adjacency)) if pairs is None else pairs)
     best, where = 0.0, chosen[0].name
     for pair in chosen:
         progress(pair.name)
         with open_tables(pair) as tables, warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
+            warnings.simplefilter("ignore", PrivacyWarning)
             seen = [
-                np.array([_features(case.mechanism(t, Spending(case.claim), case.request)) for _ in range(runs)])
-                for t in tables
+                [view_of(case.mechanism(table, Spending(case.claim), case.request)) for _ in range(runs)]
+                for table in tables
             ]
-        found = _bound(seen[0], seen[1], case.claim, (1 - confidence) / len(chosen))
+        found = _bound(*_figures(seen[0], seen[1]), case.claim, (1 - confidence) / len(chosen))
         if found > best:
             best, where = found, pair.name
     return Finding(case.name, case.weight, case.claim, best, confidence, where, "black box", 2 * len(chosen) * runs)
@@ -76,32 +87,51 @@ def attack_sampler(
     return Finding(f"sampler: {kind}", "-", claim, found, confidence, "one number", "black box", 2 * draws)
 
 
-def _features(estimate: Estimate) -> Floats:
-    """What a release shows, as numbers: shares, and the noise's size, which tells the divisor."""
-    spread = np.log(np.maximum(estimate.standard_errors, 1e-300))
-    return np.concatenate([estimate.probabilities, estimate.lower, estimate.upper, spread])
+def _figures(first: list[View], second: list[View]) -> tuple[Floats, Floats]:
+    """All that is shown in the runs that are learned on, of either table."""
+    learned = max(1, int(LEARNED * len(first)))
+    places = sorted({place for view in (*first[:learned], *second[:learned]) for place in view})
+    return as_table(first, places), as_table(second, places)
 
 
 def _bound(first: Floats, second: Floats, claim: Guarantee, doubt: float, *, gaussian: bool = False) -> float:
-    """Learn a direction and a threshold on one half, count on the other; from both sides, half of the doubt each."""
-    half = len(first) // 2
-    learn, test = (first[:half], second[:half]), (first[half:], second[half:])
-    spread = np.sqrt(0.5 * (learn[0].var(axis=0) + learn[1].var(axis=0)))
-    used = spread > 1e-12 * np.maximum(np.abs(learn[0]).max(axis=0), 1e-300)
-    # What does not vary at all tells the tables apart if it differs between them.
-    fixed = ~used & (learn[0][:1] != learn[1][:1])[0]
-    direction = np.where(used, (learn[0].mean(axis=0) - learn[1].mean(axis=0)) / np.where(used, spread, 1.0) ** 2, 0.0)
-    direction = np.where(fixed, 1e300 * np.sign(learn[0][0] - learn[1][0]), direction)
+    """Learn a statistic and a threshold on some runs, count on the rest; from both sides, half of the doubt each."""
+    learned = max(1, int(LEARNED * len(first)))
+    statistics = _statistics(first[:learned], second[:learned])
+    bound = gaussian_epsilon_from_rates if gaussian else epsilon_from_rates
+
+    def judged(at: float, one: Floats, other: Floats) -> float:
+        return bound(int((one >= at).sum()), int((other >= at).sum()), len(one), claim.delta, doubt / 2)
+
     best = 0.0
-    for sign in (1.0, -1.0):
-        ours, theirs = (0, 1) if sign > 0 else (1, 0)
-        marks = [sign * sample @ direction for sample in (learn[ours], learn[theirs], test[ours], test[theirs])]
-        bound = gaussian_epsilon_from_rates if gaussian else epsilon_from_rates
-
-        def judged(at: float, one: Floats, other: Floats, bound: Callable[..., float] = bound) -> float:
-            return bound(int((one >= at).sum()), int((other >= at).sum()), len(one), claim.delta, doubt / 2)
-
-        candidates = np.quantile(marks[0], np.linspace(0.0, 1.0, THRESHOLDS))
-        chosen = max(candidates.tolist(), key=lambda at: judged(at, marks[0], marks[1]))
-        best = max(best, judged(chosen, marks[2], marks[3]))
+    for ours, theirs, sign in ((first, second, 1.0), (second, first, -1.0)):
+        tried = []
+        for statistic in (sign * statistics).T:
+            one, other = ours[:learned] @ statistic, theirs[:learned] @ statistic
+            thresholds = np.unique(np.quantile(one, np.linspace(0.0, 1.0, THRESHOLDS), method="higher"))
+            tried += [(judged(at, one, other), at, statistic) for at in thresholds.tolist()]
+        _, at, statistic = max(tried, key=lambda found: found[0])
+        best = max(best, judged(at, ours[learned:] @ statistic, theirs[learned:] @ statistic))
     return best
+
+
+def _statistics(first: Floats, second: Floats) -> Floats:
+    """Directions that may tell the tables apart, a column each: every figure by itself, towards the table where it is
+    larger, and Fisher's discriminants of all of them.
+    """
+    apart = first.mean(axis=0) - second.mean(axis=0)
+    spread = np.sqrt(0.5 * (first.var(axis=0) + second.var(axis=0)))
+    varies = spread > 1e-12 * np.maximum(np.abs(first).max(axis=0), np.abs(second).max(axis=0))
+    telling = np.flatnonzero(varies | (apart != 0.0))
+    alone = np.zeros((len(apart), len(telling)))
+    alone[telling, np.arange(len(telling))] = np.where(apart[telling] < 0.0, -1.0, 1.0)
+    varying = np.flatnonzero(varies)
+    scaled = [(one[:, varying] - one[:, varying].mean(axis=0)) / spread[varying] for one in (first, second)]
+    square = (scaled[0].T @ scaled[0] + scaled[1].T @ scaled[1]) / (len(first) + len(second))
+    discriminants = np.zeros((len(apart), len(RIDGES)))
+    for column, ridge in enumerate(RIDGES):
+        wanted = apart[varying] / spread[varying]
+        discriminants[varying, column] = (
+            np.linalg.solve(square + ridge * np.eye(len(varying)), wanted) / spread[varying]
+        )
+    return np.concatenate([alone, discriminants], axis=1)

@@ -19,10 +19,10 @@ from .attack import Case
 from .paired_execution import on_counts
 from .pairs import Pair, Tables, pairs_for
 
-__all__ = ["MECHANISM_MUTANTS", "Mutant"]
+__all__ = ["MECHANISM_MUTANTS", "Mutant", "levelled", "nested_levels", "rescaled"]
 
 BITS = 16
-RADII = tuple(UNIT << shift for shift in (BITS - 5, BITS - 4, BITS - 3))
+RADII = tuple(level * UNIT << (BITS - 5) for level in (1, 2, 3, 4))
 MASS = 2**BITS // 8
 FLOAT_CAP = 4096
 
@@ -59,7 +59,7 @@ class _Rescaled:
 
 def half_the_noise(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """Plain Gaussian noise on counts, at half of the sigma that is recorded."""
-    return Gaussian().run(counts, _rescaled(spending, 0.5).open(), request)
+    return Gaussian().run(counts, rescaled(spending, 0.5).open(), request)
 
 
 def centred(counts: Counts, spending: Spending, _: Request) -> Estimate:
@@ -116,7 +116,7 @@ def commonest(counts: Counts, spending: Spending, _: Request) -> Estimate:
 
 def printed_exponential(counts: Counts, spending: Spending, request: Request) -> Estimate:
     """As `commonest`, by the formula as the paper prints it: P[i] proportional to exp(S_i / (2 epsilon))."""
-    return commonest(counts, _rescaled(spending, spending.guarantee.epsilon**2), request)
+    return commonest(counts, rescaled(spending, spending.guarantee.epsilon**2), request)
 
 
 def float_sum(counts: Counts, spending: Spending, request: Request) -> Estimate:
@@ -173,7 +173,7 @@ def _plain(spending: Spending, sums: Integers) -> Estimate:
     return _estimate(noisy / UNIT)
 
 
-def _rescaled(spending: Spending, factor: float) -> Spending:
+def rescaled(spending: Spending, factor: float) -> Spending:
     """The same budget, with a sampler that keeps to another scale than the one that is recorded."""
     return Spending(spending.guarantee, sampler=_Rescaled(spending.sampler, factor))
 

@@ -60,8 +60,8 @@ class WholeRelease:
 
     @property
     def finds(self) -> bool:
-        """Whether items are found, which needs a delta."""
-        return "domain" not in self.arguments
+        """Whether items or groups are found, which needs a delta."""
+        return not {"domain", *(["groups"] if "by" in self.arguments else [])} <= set(self.arguments)
 
 
 def release_cases(
@@ -274,6 +274,9 @@ WHOLE_RELEASES = {
         WholeRelease("found-items", {"item": "item"}, _found, run_release),
         WholeRelease("found-groups", {"item": "item", "by": "group"}, _found_groups, run_release),
         WholeRelease(
+            "listed-items", {"item": "item", "by": "group", "domain": list(KINDS)}, _found_groups, run_release
+        ),
+        WholeRelease(
             "groups",
             {"item": "item", "by": "group", "groups": list(GROUP_VALUES), "domain": list(KINDS)},
             _grouped,
@@ -303,6 +306,7 @@ WHOLE_RELEASES = {
         WholeRelease("periods", {"item": "item", "domain": list(KINDS)}, _periods, run_periods),
         WholeRelease("reach", {"item": "item", "domain": list(REACHED)}, _reached, run_release, ItemUsers()),
         WholeRelease("found-reach", {"item": "item"}, _found, run_release, ItemUsers()),
+        WholeRelease("found-reach-groups", {"item": "item", "by": "group"}, _found_groups, run_release, ItemUsers()),
         WholeRelease(
             "reach-groups",
             {"item": "item", "by": "group", "groups": list(GROUP_VALUES), "domain": list(KINDS)},
@@ -310,7 +314,6 @@ WHOLE_RELEASES = {
             run_release,
             ItemUsers(),
         ),
-        WholeRelease("found-reach-groups", {"item": "item", "by": "group"}, _found_groups, run_release, ItemUsers()),
         WholeRelease(
             "prior",
             {"item": "item", "domain": list(range(MANY))},

@@ -329,6 +329,13 @@ def audit(
         list[str] | None,
         typer.Option("--release", help="Whole release to attack, such as found-items or groups; may be given again."),
     ] = None,
+    form: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Form of a release to attack from outside, and a broken twin of it: sample-one, paper, adaptive, "
+            "levels, groups, found-items, found-by-histogram or all; may be given again."
+        ),
+    ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Attack every mechanism, and every whole release by auto.")
     ] = False,
@@ -338,8 +345,11 @@ def audit(
     delta: Annotated[float, typer.Option(help="Its delta; pure mechanisms claim 0.")] = 1e-6,
     runs: Annotated[int, typer.Option(min=1, help="Runs for each pair of tables and side.")] = 30,
     black_box: Annotated[
-        int, typer.Option(min=0, help="Also run a black-box attack with this many releases of each table.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=4, help="Also attack from outside, by this many releases of each table. [default: 1000 for a form]"
+        ),
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of each bound.")] = 0.99,
     mutants: Annotated[
         bool, typer.Option("--mutants", help="Also attack the samplers, and mechanisms that are broken on purpose.")
@@ -358,9 +368,10 @@ def audit(
         )
     named = mechanism or ["auto"]
     options = Options(
-        mechanisms=None if every else [] if release_kind else named,
+        mechanisms=None if every else [] if release_kind or (form and not mechanism) else named,
         releases=None if every else release_kind or [],
         release_mechanisms=named,
+        forms=form or [],
         weights=("rows", "users") if weight is None else (weight.value,),
         adjacencies=tuple(Adjacency) if adjacency is None else (adjacency,),
         epsilon=epsilon,

@@ -16,6 +16,7 @@ from ..audit import (
     MUTANTS,
     Case,
     Finding,
+    Form,
     SelfTest,
     attack,
     attack_releases,
@@ -23,6 +24,7 @@ from ..audit import (
     cases,
     check_draws,
     check_effort,
+    chosen_forms,
     release_cases,
 )
 from ..mechanisms import Weight
@@ -34,23 +36,26 @@ __all__ = ["Options", "run"]
 FIGURES = ("claimed epsilon", "delta", "at least")
 NOISE_KINDS: tuple[tuple[Literal["laplace", "gaussian"], float], ...] = (("laplace", 0.0), ("gaussian", 1e-6))
 """Kinds of noise, with a delta that each can serve."""
+FORM_RUNS = 1000
 
 
 @dataclass(frozen=True)
 class Options:
     """What to attack, and how hard. mechanisms: None for all. releases: names of whole releases, None for all; each by
-    `release_mechanisms`. black_box: how many releases of each table for the black-box attack; 0 for none.
+    `release_mechanisms`. forms: names of forms to attack from outside. black_box: how many releases of each table for
+    attacks from outside; None for FORM_RUNS of forms and no others.
     """
 
     mechanisms: Iterable[str] | None
     releases: Iterable[str] | None
     release_mechanisms: Iterable[str]
+    forms: Iterable[str]
     weights: Iterable[Weight]
     adjacencies: Iterable[Adjacency]
     epsilon: float
     delta: float
     runs: int
-    black_box: int
+    black_box: int | None
     confidence: float
     mutants: bool
 
@@ -70,12 +75,12 @@ def run(options: Options, console: Console, *, as_json: bool) -> bool:
     A sampler that fails its self-test ends the audit: all that follows takes its word.
     """
     check_effort(options.runs, options.confidence)
-    chosen = _chosen(options)
+    chosen, forms = _chosen(options), tuple(chosen_forms(options.forms))
     with Stages(Console(stderr=True)) as stages:
         stages("testing the sampler against exact probabilities")
         tests = [check_draws(kind) for kind, _ in NOISE_KINDS]
         sound = all(test.passed for test in tests)
-        lines = list(_lines(chosen, options, stages)) if sound else []
+        lines = [*_lines(chosen, options, stages), *_form_lines(forms, options, stages)] if sound else []
     if as_json:
         plain = [*(_plain_test(test) for test in tests), *(_plain(line) for line in lines)]
         console.print(json.dumps(plain, indent=1), markup=False, highlight=False)
@@ -150,9 +155,21 @@ def _lines(chosen: Iterable[Case], options: Options, stages: Stages) -> Iterator
     for number, mutant in enumerate(MUTANTS, len(cases) + len(NOISE_KINDS)):
         stages(f"attacking {mutant.broken.name}, which is broken on purpose", number / parts)
         found = attack(mutant.broken, runs=options.runs, confidence=options.confidence, pairs=mutant.pairs)
-        caught = found.refuted
-        yield _Line(replace(found, how=mutant.what), "caught" if caught else "MISSED", caught)
+        yield _catch(found, mutant.what)
         yield _judge(attack(mutant.healthy, runs=options.runs, confidence=options.confidence, pairs=mutant.pairs))
+
+
+def _form_lines(forms: tuple[Form, ...], options: Options, stages: Stages) -> Iterator[_Line]:
+    runs = FORM_RUNS if options.black_box is None else options.black_box
+    for number, form in enumerate(forms):
+        stages(f"attacking {form.name} from outside", number / len(forms))
+        yield _judge(attack_releases(form.honest, runs=runs, confidence=options.confidence))
+        stages(f"attacking {form.broken.name}, which is broken on purpose", (number + 0.5) / len(forms))
+        yield _catch(attack_releases(form.broken, runs=runs, confidence=options.confidence), form.what)
+
+
+def _catch(found: Finding, what: str) -> _Line:
+    return _Line(replace(found, how=what), "caught" if found.refuted else "MISSED", found.refuted)
 
 
 def _judge(finding: Finding) -> _Line:
