@@ -212,7 +212,7 @@ CROWD = {-1: {0: 3, 4: 1}, 0: {5: 7}, 2: {0: 1, 1: 1, 2: 1, 3: 1, 4: 1}, 3: {2: 
 HEAVY, LIGHT = {0: ROW_LIMIT - 1, 1: 2**40, 5: 2}, {3: 1, 4: 7}
 CENTRE = Centre(np.array([800, 100, 0, 7, 819]), np.array([1, 2, 3, 512, 1]), 12)
 TRIED = (
-    [CappedRows(7), SampledRow(7, "salt"), Concentration(7), UsersByRows(EDGES), Tally(ROW_LIMIT, "salt")],
+    [CappedRows(7), SampledRow(7, "salt"), UsersByHalf(ITEMS, 0, 7), UsersByRows(EDGES), Tally(ROW_LIMIT, "salt")],
     [
         one
         for norm in ("l1", "l2")
