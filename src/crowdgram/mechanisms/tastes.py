@@ -21,7 +21,7 @@ from scipy.special import betainc, gammaln
 
 from ..arrays import Floats
 from ..privacy import Looks
-from ..tables import HALF_BINS, UNIT, Counts, UsersByHalf
+from ..tables import HALF_BINS, UNIT, Counts, UsersByHalf, sum_halves
 from .pilot_queries import HALVES
 from .tuning import TUNING
 
@@ -73,10 +73,10 @@ def look_at_tastes(
         alike = _with_chance(*rows)
     known = np.zeros((len(TASTES), len(STRANGE)))
     squares = []
-    for number, look in enumerate(HALVES):
-        wanted = TUNING.halves_detail / math.sqrt(max(users[0], 1.0))
+    wanted = TUNING.halves_detail / math.sqrt(max(users[0], 1.0))
+    halves = [UsersByHalf(counts.items, number, row_cap) for number in range(len(HALVES))]
+    for look, sums in zip(HALVES, sum_halves(counts, halves), strict=True):
         epsilon = min(look.most(items) * spending.guarantee.epsilon, wanted)
-        sums = counts.sum(UsersByHalf(counts.items, number, row_cap))
         noisy, event = spending.laplace(look.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
         logs = _likelihoods(noisy / UNIT, event.scale / UNIT, users, alike, alone)
         chances = np.exp(logs - logs.max())

@@ -47,6 +47,7 @@ from .statistics import (
     held_items,
     item_sets,
     largest_part,
+    sum_halves,
     user_totals,
 )
 from .stored_files import read_columns
@@ -112,6 +113,7 @@ __all__ = [
     "read_columns",
     "read_domain",
     "read_joint_domain",
+    "sum_halves",
     "tally_rows",
     "user_totals",
 ]

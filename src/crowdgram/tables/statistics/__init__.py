@@ -27,7 +27,7 @@ from .centred import (
     UsersByDistance,
     distances,
 )
-from .halves import HALF_BINS, UsersByHalf, half_of_items
+from .halves import HALF_BINS, UsersByHalf, half_of_items, sum_halves
 from .histograms import UsersByItems, UsersByRows
 from .item_sets import GAIN, SETS_BOUND, SPREAD, ItemSets, WeightedSets, item_set_of, item_sets, largest_part
 from .reach import BOOKS, FAR, GROUP_PART, MOST_ITEMS_PER_USER, ItemReach
@@ -78,6 +78,7 @@ __all__ = [
     "item_set_of",
     "item_sets",
     "largest_part",
+    "sum_halves",
     "user_totals",
     "user_totals_of",
 ]
