@@ -63,13 +63,12 @@ class _Prices:
 
     @classmethod
     def of(cls, spending: Looks, pilot: Pilot, items: int) -> _Prices:
-        """Over all tastes that are possible, an error is judged by its factor."""
         budget, tastes, crowds = allowance_for(spending, items), pilot.tastes, pilot.crowds.settled.likely
         kinds = zip(tastes.tastes.tolist(), tastes.strange.tolist(), strict=True)
         models = [RoundsModel.of(budget, pilot, taste, strange, items) for taste, strange in kinds]
-        logs = np.log([model.prices(crowds) for model in models])
-        rounds = np.exp(tastes.weights @ logs)
-        nearest = int(np.argmin(np.abs(logs - np.log(rounds)) @ crowds.weights))
+        prices = np.array([model.prices(crowds) for model in models])
+        rounds = average_error(tastes.weights, prices)
+        nearest = int(np.argmin(np.abs(np.log(prices / rounds)) @ crowds.weights))
         return cls(crowds.weights, _plain_prices(spending, pilot, crowds, items), rounds, models[nearest])
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from ..privacy import Looks
 from ..tables import ROW_LIMIT, UNIT, Counts, UsersByRows
 from .measurements import inverse_variance_mean
-from .pilot_queries import RowHistogram, look_at_rows, look_at_users
+from .pilot_queries import CROWD, RowHistogram, look_at_rows, look_at_users
 from .request import Request
 from .row_bound import Disagreement, best_bound
 from .tastes import Tastes, look_at_tastes
@@ -68,7 +68,7 @@ class Pilot:
 
 def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request) -> Pilot:
     """Buy what is needed. `items`: how many to size looks for."""
-    users = look_at_users(counts, spending)
+    users = look_at_users(counts, spending, CROWD.most(items))
     if request.row_cap == 1:
         return Pilot(1, None, *users, look_at_tastes(counts, spending, items, users))
     rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(RowHistogram.edges())).values, spending, items)
@@ -79,7 +79,7 @@ def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request)
         return Pilot(row_cap, rows, *users, look_at_tastes(counts, spending, items, users))
     crowds = rows.crowds.capped(request.row_cap)
     # Whoever holds most rows decides: users weigh by their rows, up to what Laplace noise would take of them.
-    noise = counts.items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
+    noise = counts.items * spending.laplace_scale(UNIT, spending.guarantee.epsilon) / UNIT
     bound = min(best_bound(crowds, noise, Disagreement.prior().mean).rows, request.row_cap)
     weighed = crowds.typical * np.minimum(crowds.sizes / bound, 1.0)
     number = float(weighed.sum())

@@ -21,6 +21,7 @@ from .tuning import TUNING
 from .user_sizes import Bins, Crowds, merged, read
 
 __all__ = [
+    "CROWD",
     "FOUND",
     "HALVES",
     "HISTOGRAM_UNIT",
@@ -72,9 +73,12 @@ class PilotQuery:
 FIRST = PilotQuery("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
 SECOND = PilotQuery("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=9.0, power=0.6)
 THIRD = PilotQuery("users by rows, third look", TUNING.second_look, HISTOGRAM_UNIT, grows=9.0, power=0.6)
-USERS = PilotQuery("number of users", TUNING.users_look, HISTOGRAM_UNIT)
+USERS = PilotQuery("number of users", 0.005, HISTOGRAM_UNIT)
+"""Taken by mechanisms that have no other use for it."""
+CROWD = PilotQuery(USERS.purpose, TUNING.users_look, HISTOGRAM_UNIT, grows=4.0)
+"""How many users are compared: the fewer they are, the more depends on it."""
 HALVES = tuple(
-    PilotQuery(f"users by half of the items, {which}", TUNING.halves_look, UNIT, grows=2.5)
+    PilotQuery(f"users by half of the items, {which}", TUNING.halves_look, UNIT, grows=3.0)
     for which in ("first", "second")
 )
 
@@ -86,13 +90,13 @@ def looked_for(items: int, request: Request) -> int:
 
 def pilot_reserves(guarantee: Guarantee, items: int, *, rows: bool) -> list[Reserve]:
     """What pilot queries may cost, to be set aside before anything is looked at."""
-    looks = [USERS, *HALVES]
-    return [*(row_reserves(guarantee, items) if rows else ()), *(look.reserve(guarantee, items) for look in looks)]
+    looks = [*([FIRST, SECOND, THIRD] if rows else []), CROWD, *HALVES]
+    return [look.reserve(guarantee, items) for look in looks]
 
 
 def row_reserves(guarantee: Guarantee, items: int) -> list[Reserve]:
     """What users by rows may cost."""
-    return [look.reserve(guarantee, items) for look in (FIRST, SECOND, THIRD)]
+    return [look.reserve(guarantee, items) for look in (FIRST, SECOND)]
 
 
 @dataclass(frozen=True)
@@ -116,10 +120,12 @@ class RowHistogram:
         return cls(bins, read(bins, strangers=True))
 
 
-def look_at_users(counts: Counts, spending: Looks) -> tuple[float, float]:
-    """How many users there are, and its standard deviation. A user adds one entry of HISTOGRAM_UNIT."""
+def look_at_users(counts: Counts, spending: Looks, part: float) -> tuple[float, float]:
+    """How many users there are, and its standard deviation, for a part of epsilon. A user adds one entry of
+    HISTOGRAM_UNIT.
+    """
     sums = counts.sum(UsersByRows((ROW_LIMIT,))) * HISTOGRAM_UNIT
-    epsilon = USERS.part * spending.guarantee.epsilon
+    epsilon = part * spending.guarantee.epsilon
     noisy, event = spending.laplace(USERS.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
     return float(noisy[0]) / HISTOGRAM_UNIT, math.sqrt(2) * event.scale / HISTOGRAM_UNIT
 

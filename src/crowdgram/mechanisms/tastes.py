@@ -30,7 +30,7 @@ __all__ = ["Tastes", "look_at_tastes"]
 PARTS = (np.arange(2 * HALF_BINS) + 0.5) / (2 * HALF_BINS)
 """What part of the crowd may lie in a half of the items."""
 TASTES = np.geomspace(1e-4, 1.0, 17)
-"""Tastes that are tried, on a scale of which nothing is known beforehand."""
+"""Tastes that are tried. Half of the belief is spread evenly over them beforehand, half evenly over their logarithms."""
 _SIZES = (1 - TASTES[:-1]) / TASTES[:-1]
 FEW_ROWS = 64
 """Rows up to which the parts that users can have stand apart."""
@@ -83,7 +83,8 @@ def look_at_tastes(
         known += np.log(chances.sum(axis=0) + 1e-300)
         parts = chances.sum(axis=(1, 2))
         squares.append(float(parts @ (2 * PARTS - 1) ** 2 / parts.sum()))
-    weights = np.exp(known - known.max()) * np.where(STRANGE > 0, 1 / (len(STRANGE) - 1), 1.0)
+    prior = np.outer(1 / len(TASTES) + TASTES / TASTES.sum(), np.where(STRANGE > 0, 1 / (len(STRANGE) - 1), 1.0))
+    weights = prior * np.exp(known - known.max())
     tastes, strange = (each.ravel() for each in np.broadcast_arrays(TASTES[:, None], STRANGE))
     likely = weights.ravel() > LIKELY * weights.max()
     square = min(max(float(np.mean(squares)), 1 / counts.items), 1 - 1 / (2 * counts.items))

@@ -43,6 +43,7 @@ class Crowd(SimulatedCrowd):
         squared = cells.copy()
         squared.data = squared.data**2
         self.by_user_squared = squared
+        self.squares = np.asarray(squared.sum(axis=1)).ravel()
         super().__init__(None, None, None, cells.shape[1])  # type: ignore[arg-type]
 
     def answer(self, weight: Weight) -> Floats:
