@@ -30,7 +30,7 @@ __all__ = ["Tastes", "look_at_tastes"]
 PARTS = (np.arange(2 * HALF_BINS) + 0.5) / (2 * HALF_BINS)
 """What part of the crowd may lie in a half of the items."""
 TASTES = np.geomspace(1e-4, 1.0, 17)
-"""Tastes that are tried. Half of the belief is spread evenly over them beforehand, half evenly over their logarithms."""
+"""Tastes that are tried. Half of the belief is spread evenly over them beforehand, half over their logarithms."""
 _SIZES = (1 - TASTES[:-1]) / TASTES[:-1]
 FEW_ROWS = 64
 """Rows up to which the parts that users can have stand apart."""
