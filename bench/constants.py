@@ -22,10 +22,10 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 import crowdgram
-from crowdgram.mechanisms import pilot_queries, rounds, row_bound, shells, tuning, user_sizes
+from crowdgram.mechanisms import pilot_queries, rounds, row_bound, shells, tastes, tuning, user_sizes, users_by_distance
 from crowdgram.synth import Crowd
 
-MODULES = (pilot_queries, rounds, row_bound, shells, user_sizes)
+MODULES = (pilot_queries, rounds, row_bound, shells, tastes, user_sizes, users_by_distance)
 """The modules that read the numbers."""
 
 CROWDS = {
