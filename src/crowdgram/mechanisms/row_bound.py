@@ -3,7 +3,7 @@
 Clipping users at a bound changes their shares of the sum. The answer moves by at most twice the total variation between
 the shares before and after; on real tables by a part of that which hardly depends on the bound, the *disagreement* of
 heavy users with the crowd: 0.05 (plate appearances) to 0.55 (packages), and nearly constant on each table. So a bound's
-bias is 2 disagreement TV, with the disagreement uncertain by a factor of two before it is measured. Strangers, who do
+bias is 2 disagreement TV, with the disagreement uncertain by a factor of two. Strangers, who do
 not continue the crowd (robots, shared accounts), are taken to have nothing in common with it.
 """
 
@@ -44,7 +44,7 @@ flat around the best.
 
 @dataclass(frozen=True)
 class Disagreement:
-    """What is believed of the disagreement of heavy users: a log-normal prior, and what was measured."""
+    """What is believed of the disagreement of heavy users: log-normal, and not measured."""
 
     values: Floats
     weights: Floats
@@ -63,10 +63,6 @@ class Disagreement:
     @property
     def mean(self) -> float:
         return float(self.weights @ self.values)
-
-    def given(self, loglikelihood: Floats) -> Disagreement:
-        weights = self.weights * np.exp(loglikelihood - loglikelihood.max())
-        return Disagreement(self.values, weights / weights.sum())
 
 
 @dataclass(frozen=True)
