@@ -15,7 +15,6 @@ from ..privacy import Looks
 from ..tables import UNIT, Counts
 from .budget import Allowance
 from .pilot import Pilot
-from .pilot_queries import THIRD, look_once_more
 from .row_bound import Disagreement, Spread, average_error, best_bound, costs_if_known, worth_knowing
 from .user_sizes import Crowds
 
@@ -46,9 +45,6 @@ def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot, items: int) -> 
     if pilot.users < 2 * pilot.users_error:  # nobody is seen: rounds would see nothing either
         return None
     prices = _Prices.of(spending, pilot, counts.items)
-    if pilot.rows is not None and not pilot.given and prices.doubt > THIRD.most(items) * prices.least:
-        pilot.rows = look_once_more(pilot.rows, counts, spending, items)
-        prices = _Prices.of(spending, pilot, counts.items)
     return prices.model if prices.rounds_err_less else None
 
 

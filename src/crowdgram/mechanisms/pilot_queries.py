@@ -25,14 +25,12 @@ __all__ = [
     "FOUND",
     "HALVES",
     "HISTOGRAM_UNIT",
-    "THIRD",
     "USERS",
     "PilotQuery",
     "RowHistogram",
     "buy_further_histograms",
     "look_at_rows",
     "look_at_users",
-    "look_once_more",
     "looked_for",
     "pilot_reserves",
     "row_reserves",
@@ -71,8 +69,7 @@ class PilotQuery:
 
 
 FIRST = PilotQuery("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
-SECOND = PilotQuery("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=9.0, power=0.6)
-THIRD = PilotQuery("users by rows, third look", TUNING.second_look, HISTOGRAM_UNIT, grows=9.0, power=0.6)
+SECOND = PilotQuery("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=6.0, power=0.6)
 USERS = PilotQuery("number of users", 0.005, HISTOGRAM_UNIT)
 """Taken by mechanisms that have no other use for it."""
 CROWD = PilotQuery(USERS.purpose, TUNING.users_look, HISTOGRAM_UNIT, grows=4.0)
@@ -90,7 +87,7 @@ def looked_for(items: int, request: Request) -> int:
 
 def pilot_reserves(guarantee: Guarantee, items: int, *, rows: bool) -> list[Reserve]:
     """What pilot queries may cost, to be set aside before anything is looked at."""
-    looks = [*([FIRST, SECOND, THIRD] if rows else []), CROWD, *HALVES]
+    looks = [*([FIRST, SECOND] if rows else []), CROWD, *HALVES]
     return [look.reserve(guarantee, items) for look in looks]
 
 
@@ -143,15 +140,6 @@ def look_at_rows(histogram: Integers, spending: Looks, items: int) -> RowHistogr
             return rows
     second = _noisy_histogram(histogram, spending, SECOND.purpose, part * epsilon, _fitted(rows.crowds))
     return RowHistogram.of(rows.bins + second)
-
-
-def look_once_more(rows: RowHistogram, counts: Counts, spending: Looks, items: int) -> RowHistogram:
-    """Buy the third look at users by rows."""
-    histogram = counts.sum(UsersByRows(EDGES)).values
-    epsilon = THIRD.most(items) * spending.guarantee.epsilon
-    return RowHistogram.of(
-        rows.bins + _noisy_histogram(histogram, spending, THIRD.purpose, epsilon, _fitted(rows.crowds))
-    )
 
 
 def _fitted(crowds: Crowds | None) -> Floats:

@@ -265,7 +265,7 @@ def _measure(view: _View, budget: Budget, facts: Facts, drift: Drift, share: flo
     for end, ratio in zip(ends, masses / planned, strict=True):
         corrected[first : end + 1] *= ratio
         first = end + 1
-    shells = Shells(shells.radii, corrected, shells.own, shells.firsts)
+    shells = replace(shells, masses=corrected)
     step = noisy[:, :-1] / full * scales / masses[:, None]
     levels = Levels(ends, centre + step, (noise / masses) ** 2)
     divisor = trust * (error / masses) ** 2
@@ -353,7 +353,7 @@ def _estimate(
         now = _combined(past, drift, view.groups, shares)
         possible, likely = _possible_biases(past[-1], drift, view.groups, crowd, shares)
         bias = FEW_LEVELS * np.maximum(now.bias, possible).mean(axis=0)
-        expected = np.median(np.maximum(now.expected, likely), axis=0)
+        expected = np.median(np.concatenate([now.expected[None], likely]), axis=0)
         users = crowd.typical
         mass = float((users.users * users.masses).sum())
         sampling = float((users.users * users.sizes**2).sum()) / mass**2 / crowd.spread

@@ -46,6 +46,10 @@ KNOTS = 64
 """Items at which a mean over all that the drift may be is worked out."""
 MEASURED = 0.95
 """One level alone must hold this part of all mass: a bias that is not measured has to be small."""
+ENOUGH = 1.02
+"""Of levels that are predicted to err by no more than this, over the best, those are taken that reach farthest: what is
+measured is known better than what is predicted.
+"""
 FIRST_LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995)
 """Quantiles of users' sizes at which the lowest level may end."""
 
@@ -95,13 +99,14 @@ class Users:
 @dataclass(frozen=True)
 class Shells:
     """radii: upper ends. masses: D_l. own: the covariance of the q_l that comes of users' own scatter and of strangers,
-    for an item of share 1. firsts: where the lowest level may end.
+    for an item of share 1. firsts: where the lowest level may end. unit: the size of a user with one row.
     """
 
     radii: Floats
     masses: Floats
     own: Floats
     firsts: tuple[int, ...]
+    unit: float
 
     @classmethod
     def of(cls, crowd: Users, spread: float, top: float = 0.0) -> Shells:
@@ -129,7 +134,7 @@ class Shells:
         theirs = np.minimum((users * strange * masses / sizes) @ parts / mass, 1.0)
         own = (parts.T * users) @ parts / np.outer(mass, mass) / spread + np.outer(theirs, theirs)
         firsts = {min(int(np.searchsorted(radii, quantile(q))), count - 1) for q in FIRST_LEVELS}
-        return cls(radii, mass, own, tuple(sorted(firsts)))
+        return cls(radii, mass, own, tuple(sorted(firsts)), math.sqrt(spread))
 
     @cached_property
     def shares(self) -> Floats:
@@ -142,13 +147,13 @@ class Shells:
         places: Floats = np.arange(len(self.masses), dtype=np.float64) * (TUNING.step / 2)
         return places
 
-    @cached_property
-    def walks(self) -> tuple[Floats, Floats]:
+    def walks(self, told: float) -> tuple[Floats, Floats]:
         """The covariances of two random walks over shells, of variance 1 an octave: one that moves up to the median of
-        mass, and one that moves beyond it.
+        mass, and one that moves beyond it, and twice as fast with each octave beyond the size `told`, in units.
         """
         low = np.arange(len(self.masses) - 1) < np.searchsorted(np.cumsum(self.shares), 0.5)
-        steps = [np.append(0.0, np.cumsum(part * TUNING.step / 2)) for part in (low, ~low)]
+        faster = np.maximum(self.radii[1:] / self.unit / told, 1.0)
+        steps = [np.append(0.0, np.cumsum(part * TUNING.step / 2)) for part in (low, ~low * faster)]
         return np.minimum.outer(steps[0], steps[0]), np.minimum.outer(steps[1], steps[1])
 
 
@@ -163,6 +168,7 @@ class Drift:
         logs = np.log(found[:, :2] / TUNING.drift) / TUNING.drift_spread
         self._log: Floats = -0.5 * (logs**2).sum(axis=1)
         self._precision, self._score = 1 / TUNING.drift, 0.0
+        self._told = math.inf
 
     @property
     def tilt(self) -> tuple[float, float]:
@@ -181,7 +187,7 @@ class Drift:
         """The covariances of the q_l, to be multiplied by the moments of an item: own scatter, and the mean walk of
         each shape.
         """
-        low, high = shells.walks
+        low, high = shells.walks(self._told)
         walks = []
         for shape in range(len(POWERS)):
             weights = self.posterior * (self.shape == shape)
@@ -192,7 +198,7 @@ class Drift:
         """The standard deviation of a combination of the q_l, for items with these moments: its root mean square over
         the posterior, and its mean.
         """
-        own, low, high = (max(float(combination @ one @ combination), 0.0) for one in (shells.own, *shells.walks))
+        own, low, high = (max(float(combination @ one @ combination), 0.0) for one in (shells.own, *shells.walks(self._told)))
         walked, posterior = self.low * low + self.high * high, self.posterior
         by_shape = np.bincount(self.shape, posterior * walked, len(POWERS))
         root: Floats = np.sqrt(moments[0] * own + by_shape @ moments[1:])
@@ -217,7 +223,7 @@ class Drift:
         contrast = np.diff(np.eye(count), axis=0)
         mix = levels.mixing(shells)
         own = mix @ shells.own @ mix.T
-        low, high = (mix @ walk @ mix.T for walk in shells.walks)
+        low, high = (mix @ walk @ mix.T for walk in shells.walks(self._told))
         stacked = self.low[:, None, None] * low + self.high[:, None, None] * high
         steps = contrast @ mix @ shells.octaves
         posterior = self.posterior
@@ -235,6 +241,22 @@ class Drift:
             square = away @ away.T / n
             fit = np.trace(np.linalg.solve(variance, np.broadcast_to(square, variance.shape)), axis1=1, axis2=2)
             self._log = self._log - 0.5 * n * (np.linalg.slogdet(variance)[1] + fit)
+        self._told = shells.radii[_last_telling(levels, steps, groups)] / shells.unit
+
+
+def _last_telling(levels: Levels, steps: Floats, groups: Sequence[ItemGroup]) -> int:
+    """The shell with which the last level ends that told of drift: its logarithm would be known to within 1, if it were
+    what is believed beforehand.
+    """
+    last = levels.ends[0]
+    for j, step in enumerate(steps.tolist(), start=1):
+        known = 0.0
+        for group in groups:
+            ratio = TUNING.drift * step * group.moments[1] / (levels.variances[j] * group.scale_square)
+            known += len(group.members) / 2 * (ratio / (1 + ratio)) ** 2
+        if known > 1.0:
+            last = levels.ends[j]
+    return last
 
 
 @dataclass(frozen=True)
@@ -290,7 +312,7 @@ def plan_levels(
     to the widths of levels make all levels together as noisy as one sum clipped at the last radius.
     """
     count, stride = len(shells.radii), max(1, round(2 * TUNING.level_octaves / TUNING.step))
-    best: tuple[float, tuple[int, ...], Floats] | None = None
+    tried: list[tuple[float, tuple[int, ...], Floats]] = []
     sizes = math.sqrt(2 / math.pi) * np.array([len(g.members) for g in groups])
     squares, beliefs = np.array([g.scale_square for g in groups]), np.array([g.moments for g in groups])
 
@@ -309,20 +331,18 @@ def plan_levels(
             cost = cost_of(ends)
             for power in (0.0, 0.5, 1.0) if top > 1 else (1.0,):
                 x = _widths(ends, shells) ** power
-                tried = cost(x / x.sum())
-                if best is None or tried < best[0] * 0.9999:
-                    best = tried, ends, x / x.sum()
-    assert best is not None
-    least, ends, x = best
+                tried.append((cost(x / x.sum()), ends, x / x.sum()))
+    enough = ENOUGH * min(one[0] for one in tried)
+    least, ends, x = min((one for one in tried if one[0] <= enough), key=lambda one: (-one[1][-1], one[0]))
     cost = cost_of(ends)
     for factor in (3.0, 1 / 3, 1.5, 1 / 1.5) * 2:
         for j in range(len(x)):
             other = x.copy()
             other[j] *= factor
             other /= other.sum()
-            tried = cost(other)
-            if tried < least * 0.999:
-                least, x = tried, other
+            error = cost(other)
+            if error < least * 0.999:
+                least, x = error, other
     return least, ends, x
 
 

@@ -47,7 +47,7 @@ class Tuning:
     """
 
     first_look: float = 0.01
-    second_look: float = 0.03
+    second_look: float = 0.04
     users_look: float = 0.01
     halves_look: float = 0.015
     halves_detail: float = 1.3
