@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdgram.mechanisms.pilot_queries import HALVES, pilot_reserves
-from crowdgram.mechanisms.tastes import TASTES, look_at_tastes
+from crowdgram.mechanisms.tastes import TASTES, Weighing, look_at_tastes
 from crowdgram.planning.shapes import Shape, zipf_shares
 from crowdgram.planning.simulation import simulate
 from crowdgram.privacy import EXACT, Guarantee, Spending
@@ -22,7 +22,9 @@ def looked_at(taste, users=4000, rows=50, items=40, sampler=NOISELESS):
     guarantee = Guarantee(1.0, 1e-6)
     looks = Spending(guarantee, sampler=sampler).open().looks(pilot_reserves(guarantee, items, rows=True))
     by_rows = np.array([float(rows)]), np.array([float(users)])
-    return look_at_tastes(crowd, looks, items, (float(users), users / 30), rows, by_rows), looks.events
+    weighing = Weighing((float(users), users / 30), rows, by_rows)
+    first = look_at_tastes(crowd, looks, items, weighing)
+    return look_at_tastes(crowd, looks, items, weighing, first), looks.events
 
 
 @pytest.mark.parametrize("taste", [0.01, 0.1, 0.5])

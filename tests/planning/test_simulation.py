@@ -11,7 +11,7 @@ from crowdgram.mechanisms import Auto, Laplace
 from crowdgram.planning.shapes import TAILS, TASTES, Shape, number_of, zipf_shares
 from crowdgram.planning.simulation import MOST_DRAWS, Crowd, run_mechanism, simulate
 from crowdgram.privacy import Guarantee
-from crowdgram.tables import CappedRows, Centre, SampledRow, UsersByHalf, UsersByRows
+from crowdgram.tables import CappedRows, Centre, RowsByStratum, SampledRow, UsersByHalf, UsersByRows
 from crowdgram.tables.statistics import Level, OneUser, UsersByDistance
 from crowdgram.tables.statistics.centred import distances
 
@@ -37,6 +37,7 @@ def summed(statistic, size):
     [
         (CappedRows(1), 4),
         (CappedRows(6), 4),
+        (RowsByStratum(6, 4, 2), 8),
         (UsersByHalf(4, 0, 1), 66),
         (UsersByHalf(4, 1, 6), 66),
         (UsersByRows((1, 2, 4, 100)), 4),

@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..mechanisms import Estimate, Gaussian, Request
 from ..privacy import Adjacency, Guarantee, Labels, Sampler, Spending
-from ..tables import UNIT, BoundedSum, CappedRows, Centre, Counts, Distances, UsersByHalf, distances
+from ..tables import UNIT, BoundedSum, CappedRows, Centre, Counts, Distances, RowsByStratum, UsersByHalf, distances
 from .attack import Case
 from .paired_execution import on_counts
 from .pairs import Pair, Tables, pairs_for
@@ -25,6 +25,7 @@ BITS = 16
 RADII = tuple(level * UNIT << (BITS - 5) for level in (1, 2, 3, 4))
 MASS = 2**BITS // 8
 FLOAT_CAP = 4096
+LIGHT = 20
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,17 @@ def by_half(counts: Counts, spending: Spending, _: Request) -> Estimate:
 def overlapping_bins(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """As `by_half`, but every user is in all bins from their own on, as if that were the same."""
     return _plain(spending, np.cumsum(counts.sum(UsersByHalf(counts.items, 0, 1)).values))
+
+
+def by_stratum(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """Rows of light users and those of all others, apart: each user is in one of the two."""
+    return _plain(spending, counts.sum(RowsByStratum(LIGHT, counts.items, LIGHT)).values)
+
+
+def strata_in_common(counts: Counts, spending: Spending, _: Request) -> Estimate:
+    """As `by_stratum`, but light users are among all users as well."""
+    strata = counts.sum(RowsByStratum(LIGHT, counts.items, LIGHT)).values.reshape(2, -1)
+    return _plain(spending, np.append(strata[0], strata.sum(axis=0)))
 
 
 def commonest(counts: Counts, spending: Spending, _: Request) -> Estimate:
@@ -235,6 +247,12 @@ def _mutants() -> tuple[Mutant, ...]:
             "bins of users that overlap",
             Case("overlapping-bins", overlapping_bins, "users", pure),
             Case("by-half", by_half, "users", pure),
+            corner,
+        ),
+        Mutant(
+            "strata with users in common",
+            Case("strata-in-common", strata_in_common, "rows", pure),
+            Case("by-stratum", by_stratum, "rows", pure),
             corner,
         ),
         Mutant(

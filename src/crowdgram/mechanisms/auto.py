@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import Floats
-from ..privacy import Cost, Guarantee, Looks, PureFinish, Ready, Reserve, Spending
+from ..privacy import Cost, Guarantee, LaplaceEvent, Looks, PureFinish, Ready, Reserve, Spending
 from ..stages import Stage
-from ..tables import ROW_LIMIT, UNIT, CappedRows, Counts, UsersByRows
+from ..tables import ROW_LIMIT, UNIT, CappedRows, Counts, RowsByStratum, UsersByRows
 from .baselines import Laplace
 from .budget import Budget
 from .choice import RoundsModel, allowance_for, prefer_rounds, round_coordinates
@@ -42,6 +42,7 @@ from .row_bound import (
     bias_of,
     share_above,
 )
+from .simplex import project
 from .user_sizes import Bins
 from .users_by_distance import Facts
 
@@ -52,6 +53,10 @@ MOST_ROUNDS = 12
 """That a caller may ask for."""
 WEIGHTING_DISTANCE = 0.27
 """Total variation between equal weights and weights by rows, if rows are log-normal with a spread of 0.7."""
+STRATUM = 8
+"""Users with so many times fewer rows than the contribution bound are a stratum of their own. It adds a hundredth to
+the noise.
+"""
 PAID, LEAST_PAID, MOST_PAID = 0.25, 0.02, 0.5
 """Before rounds, a further histogram of users by rows costs them this part of what knowing the crowd would save. It is
 left out if its share of the budget would be below the second number, and has no larger one than the third.
@@ -156,10 +161,8 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
         if pilot.rows.crowds is not None:
             pilot.row_cap = ROW_LIMIT
     row_cap = _plain_bound(spending, pilot, k)
-    sums = counts.sum(CappedRows(row_cap))
-    noisy, event = spending.laplace(
-        "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
-    )
+    rows = _noisy_rows(counts, spending, pilot, row_cap)
+    disagreement = rows.disagreement
     parameters: dict[str, int | float | str] = {"branch": "laplace"}
     bias, most, total = 0.0, 0.0, None
     if pilot.row_cap == 1:
@@ -179,9 +182,10 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
         parameters["max_rows_per_user"] = row_cap
     scatter = _scatter(pilot)
     made = from_noisy_sums(
-        noisy,
-        event,
+        rows.sums,
+        rows.event,
         parameters,
+        widened=rows.widened,
         bias=(bias, most),
         total=total,
         sampling_variance=scatter,
@@ -189,6 +193,42 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
         public=prior,
     )
     return replace(made, users=pilot.all_users)
+
+
+@dataclass(frozen=True)
+class _NoisyRows:
+    """Rows by item, in units of UNIT over the bound on rows; their noise, over that of the event; and what is believed
+    of the disagreement of heavy users.
+    """
+
+    sums: Floats
+    event: LaplaceEvent
+    widened: float
+    disagreement: Disagreement
+
+
+def _noisy_rows(counts: Counts, spending: PureFinish, pilot: Pilot, row_cap: int) -> _NoisyRows:
+    """Rows by item with all that is left of epsilon. If the bound was chosen, users far below it are a stratum of their
+    own: how the others differ from them tells what the bound did.
+    """
+    k, prior = counts.items, Disagreement.prior()
+    seen = pilot.rows is not None and pilot.rows.crowds is not None and not pilot.given
+    light = row_cap // STRATUM if seen else 0
+    sums = counts.sum(RowsByStratum(row_cap, k, light) if light else CappedRows(row_cap))
+    noisy, event = spending.laplace(
+        "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
+    )
+    if not light:
+        return _NoisyRows(noisy.astype(np.float64), event, 1.0, prior)
+    few, many = noisy.reshape(2, k).astype(np.float64)
+    ratio = light / row_cap
+    all_rows, widened = ratio * few + many, math.hypot(1.0, ratio)
+    deviation = math.sqrt(2) * event.scale
+    least = deviation * math.sqrt(k)
+    masses = [max(float(each.sum()), least) for each in (few, many)]
+    shares = project(all_rows / max(float(all_rows.sum()), widened * least))
+    noise = math.hypot(*(deviation / mass for mass in masses))
+    return _NoisyRows(all_rows, event, widened, prior.learned(many / masses[1] - few / masses[0], noise, shares))
 
 
 def _scatter(pilot: Pilot) -> float:

@@ -15,7 +15,9 @@ from ..privacy import Looks
 from ..tables import UNIT, Counts
 from .budget import Allowance
 from .pilot import Pilot
+from .pilot_queries import HALVES
 from .row_bound import Disagreement, Spread, average_error, best_bound, costs_if_known, worth_knowing
+from .tastes import look_at_tastes
 from .user_sizes import Crowds
 
 __all__ = ["RoundsModel", "allowance_for", "prefer_rounds", "round_coordinates"]
@@ -39,18 +41,25 @@ STRANGER = math.inf
 
 
 def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot, items: int) -> RoundsModel | None:
-    """What rounds are predicted to do, if they are predicted to err less than plain noise, each at its own best bound;
-    look at rows once more if the choice depends on who is hidden there. `items`: how many to size that look for.
+    """What rounds are predicted to do, if they are predicted to err less than plain noise, each at its own best bound.
+
+    If it seems so, or knowing more of users' tastes is worth its price, the other half of the items is looked at:
+    rounds have paid for that look already, plain noise has not. `items`: how many to size it for.
     """
     if pilot.users < 2 * pilot.users_error:  # nobody is seen: rounds would see nothing either
         return None
     prices = _Prices.of(spending, pilot, counts.items)
+    if prices.rounds_err_less or prices.doubt > HALVES[1].most(items) * prices.least:
+        pilot.tastes = look_at_tastes(counts, spending, items, pilot.weighing, pilot.tastes)
+        prices = _Prices.of(spending, pilot, counts.items)
     return prices.model if prices.rounds_err_less else None
 
 
 @dataclass(frozen=True)
 class _Prices:
-    """The predicted l1 errors of both ways for each crowd that is possible, and what rounds are predicted to do."""
+    """The predicted l1 errors of both ways for each crowd and each taste that is possible, and what rounds are
+    predicted to do.
+    """
 
     weights: Floats
     plain: Floats
@@ -65,7 +74,9 @@ class _Prices:
         prices = np.array([model.prices(crowds) for model in models])
         rounds = average_error(tastes.weights, prices)
         nearest = int(np.argmin(np.abs(np.log(prices / rounds)) @ crowds.weights))
-        return cls(crowds.weights, _plain_prices(spending, pilot, crowds, items), rounds, models[nearest])
+        plain = np.broadcast_to(_plain_prices(spending, pilot, crowds, items), prices.shape)
+        weights = np.outer(tastes.weights, crowds.weights)
+        return cls(weights.ravel(), plain.ravel(), prices.ravel(), models[nearest])
 
     @property
     def rounds_err_less(self) -> bool:
@@ -77,7 +88,7 @@ class _Prices:
 
     @property
     def doubt(self) -> float:
-        """What the choice would save if the crowd were known."""
+        """What the choice would save if the crowd and its tastes were known."""
         return self.least - float(average_error(self.weights, np.minimum(self.plain, self.rounds)))
 
 

@@ -166,10 +166,11 @@ def spread_bias(bias: float, shares: Floats) -> Floats:
 
 
 def from_noisy_sums(
-    sums: Integers,
+    sums: Integers | Floats,
     event: LaplaceEvent | GaussianEvent,
     parameters: Parameters,
     *,
+    widened: float = 1.0,
     bias: tuple[float, float] = (0.0, 0.0),
     total: tuple[float, float] | None = None,
     sampling_variance: float | None = None,
@@ -181,13 +182,13 @@ def from_noisy_sums(
 
     They are divided by their own total, whose noise is sqrt(k) times that of one, and by what else is known of it:
     `total`, a value and its standard deviation, in units of the sums. The divisor is kept above its own noise: where a
-    table is too small to be seen, the noise is not blown up. bias: in
-    l1, its expectation and its root mean square. row_bound: that of the sums, if they are `CappedRows` or as many.
+    table is too small to be seen, the noise is not blown up. widened: the noise of a sum, over that of the event. bias:
+    in l1, its expectation and its root mean square. row_bound: that of the sums, if they are `CappedRows` or as many.
     sampled: the sums are of one row of each user, drawn by chance: their variance is at most that of a multinomial.
     public: a public prior, for shrinkage.
     """
     shape: NoiseShape = "laplace" if isinstance(event, LaplaceEvent) else "gaussian"
-    deviation = math.sqrt(2) * event.scale if isinstance(event, LaplaceEvent) else event.sigma
+    deviation = widened * (math.sqrt(2) * event.scale if isinstance(event, LaplaceEvent) else event.sigma)
     noisy = sums.astype(np.float64)
     own_error = deviation * math.sqrt(len(noisy))
     own = 1.0 if total is None else total[1] ** 2 / (total[1] ** 2 + own_error**2)

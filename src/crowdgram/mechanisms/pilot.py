@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,13 @@ from .measurements import inverse_variance_mean
 from .pilot_queries import CROWD, RowHistogram, look_at_rows, look_at_users
 from .request import Request
 from .row_bound import Disagreement, best_bound
-from .tastes import Tastes, look_at_tastes
+from .tastes import Tastes, Weighing, look_at_tastes
 from .user_sizes import Crowds
 
 __all__ = ["Pilot", "look_at_crowd"]
+
+ENOUGH = 0.03
+"""The relative error to which the number of users is wanted."""
 
 
 @dataclass
@@ -23,7 +27,8 @@ class Pilot:
     """What pilot queries told.
 
     row_cap: rows of one user that count at most: 1 if users weigh the same, ROW_LIMIT if the bound is to be found.
-    rows: users by rows, if they have more than one that counts. users: how many, with its standard deviation.
+    rows: users by rows, if they have more than one that counts. users: how many, with its standard deviation. tastes:
+    how much they differ; weighing: whose tastes those are.
     """
 
     row_cap: int
@@ -31,6 +36,7 @@ class Pilot:
     users: float
     users_error: float
     tastes: Tastes
+    weighing: Weighing
 
     @property
     def all_users(self) -> tuple[float, float] | None:
@@ -68,21 +74,38 @@ class Pilot:
 
 def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request) -> Pilot:
     """Buy what is needed. `items`: how many to size looks for."""
-    users = look_at_users(counts, spending, CROWD.most(items))
     if request.row_cap == 1:
-        return Pilot(1, None, *users, look_at_tastes(counts, spending, items, users))
+        users = look_at_users(counts, spending, CROWD.most(items))
+        return _with_tastes(counts, spending, items, 1, None, users, Weighing(users))
     rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(RowHistogram.edges())).values, spending, items)
-    users = inverse_variance_mean(*users, *rows.users)
+    number, error = rows.users
+    users = number, error
+    if error > ENOUGH * number:
+        # In a part of epsilon that tells them well enough, if there are as many as it seems.
+        part = math.sqrt(2) / (ENOUGH * max(number, error) * spending.guarantee.epsilon)
+        more = look_at_users(counts, spending, min(part, CROWD.most(items)))
+        users = inverse_variance_mean(number, error, *more)
     if rows.crowds is None:
         # Too few users to be seen: if the caller gave no bound, every user weighs the same.
-        row_cap = request.max_rows_per_user or 1
-        return Pilot(row_cap, rows, *users, look_at_tastes(counts, spending, items, users))
+        return _with_tastes(counts, spending, items, request.max_rows_per_user or 1, rows, users, Weighing(users))
     crowds = rows.crowds.capped(request.row_cap)
     # Whoever holds most rows decides: users weigh by their rows, up to what Laplace noise would take of them.
     noise = counts.items * spending.laplace_scale(UNIT, spending.guarantee.epsilon) / UNIT
     bound = min(best_bound(crowds, noise, Disagreement.prior().mean).rows, request.row_cap)
     weighed = crowds.typical * np.minimum(crowds.sizes / bound, 1.0)
-    number = float(weighed.sum())
-    several = number, crowds.error * number / float(crowds.typical.sum())
-    tastes = look_at_tastes(counts, spending, items, several, bound, (crowds.sizes, weighed))
-    return Pilot(request.row_cap, rows, *users, tastes)
+    total = float(weighed.sum())
+    several = total, crowds.error * total / float(crowds.typical.sum())
+    weighing = Weighing(several, bound, (crowds.sizes, weighed))
+    return _with_tastes(counts, spending, items, request.row_cap, rows, users, weighing)
+
+
+def _with_tastes(
+    counts: Counts,
+    spending: Looks,
+    items: int,
+    row_cap: int,
+    rows: RowHistogram | None,
+    users: tuple[float, float],
+    weighing: Weighing,
+) -> Pilot:
+    return Pilot(row_cap, rows, *users, look_at_tastes(counts, spending, items, weighing), weighing)

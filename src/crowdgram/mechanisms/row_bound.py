@@ -9,12 +9,14 @@ not continue the crowd (robots, shared accounts), are taken to have nothing in c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..arrays import Floats
+from .estimate import spread_bias
 from .tuning import TUNING
 from .user_sizes import Crowds
 
@@ -55,6 +57,17 @@ class Disagreement:
         weights = np.exp(-(away**2) / 2)
         values = np.minimum(TUNING.disagreement * np.exp(TUNING.disagreement_spread * away), 1.0)
         return cls(values, weights / weights.sum())
+
+    def learned(self, away: Floats, noise: float, shares: Floats) -> Disagreement:
+        """What is believed once the shares of heavy users were measured to be `away` from those of the others, with
+        noise of this standard deviation, and those of all users are `shares`.
+        """
+        variances = noise**2 + np.array([spread_bias(2 * value, shares) for value in self.values]) ** 2
+        expected = math.sqrt(2 / math.pi) * np.sqrt(variances).sum(axis=1)
+        spread = (1 - 2 / math.pi) * variances.sum(axis=1)
+        fit = -0.5 * ((float(np.abs(away).sum()) - expected) ** 2 / spread + np.log(spread))
+        weights = self.weights * np.exp(fit - fit.max())
+        return Disagreement(self.values, weights / weights.sum())
 
     @property
     def root_mean_square(self) -> float:

@@ -198,7 +198,9 @@ class Drift:
         """The standard deviation of a combination of the q_l, for items with these moments: its root mean square over
         the posterior, and its mean.
         """
-        own, low, high = (max(float(combination @ one @ combination), 0.0) for one in (shells.own, *shells.walks(self._told)))
+        own, low, high = (
+            max(float(combination @ one @ combination), 0.0) for one in (shells.own, *shells.walks(self._told))
+        )
         walked, posterior = self.low * low + self.high * high, self.posterior
         by_shape = np.bincount(self.shape, posterior * walked, len(POWERS))
         root: Floats = np.sqrt(moments[0] * own + by_shape @ moments[1:])

@@ -5,7 +5,7 @@ own, it varies: a user with taste t draws each row anew with probability 1 - t, 
 before it otherwise, and the part has a beta distribution of variance pi (1 - pi) t. At the other end are *strangers*,
 who have one item. A histogram of users over that part is cheap: users who agree stand in a few bins, and are seen even
 if the noise of a bin is a twentieth of them. To measure a mean square distance to the same precision takes a
-hundred times as much. Two halves are looked at, as one could hide what users differ by.
+hundred times as much. One half could hide what users differ by, so another is looked at before rounds.
 
 Post-processing of noisy values, but for the two looks.
 """
@@ -21,11 +21,11 @@ from scipy.special import betainc, gammaln
 
 from ..arrays import Floats
 from ..privacy import Looks
-from ..tables import HALF_BINS, UNIT, Counts, UsersByHalf, sum_halves
+from ..tables import HALF_BINS, UNIT, Counts, UsersByHalf
 from .pilot_queries import HALVES
 from .tuning import TUNING
 
-__all__ = ["Tastes", "look_at_tastes"]
+__all__ = ["Tastes", "Weighing", "look_at_tastes"]
 
 PARTS = (np.arange(2 * HALF_BINS) + 0.5) / (2 * HALF_BINS)
 """What part of the crowd may lie in a half of the items."""
@@ -41,15 +41,40 @@ LIKELY = 0.01
 
 
 @dataclass(frozen=True)
+class Weighing:
+    """Whose tastes are looked at. users: the weight of all, with its standard deviation. row_cap: rows from which on a
+    user weighs 1. rows: numbers of rows, and what users with so many weigh; None if what chance does with few rows
+    counts as a taste.
+    """
+
+    users: tuple[float, float]
+    row_cap: int = 1
+    rows: tuple[Floats, Floats] | None = None
+
+
+@dataclass(frozen=True)
 class Tastes:
     """What is believed: with probability `weights[j]`, users have the taste `tastes[j]`, but for the part `strange[j]`,
-    who are strangers. square: ||p||^2 of the crowd, roughly.
+    who are strangers. square: ||p||^2 of the crowd, roughly. fits: log-likelihoods of each of TASTES and STRANGE;
+    squares: what each look told of the square.
     """
 
     tastes: Floats
     strange: Floats
     weights: Floats
     square: float
+    fits: Floats
+    squares: tuple[float, ...]
+
+    @classmethod
+    def of(cls, fits: Floats, squares: tuple[float, ...], items: int) -> Tastes:
+        prior = np.outer(1 / len(TASTES) + TASTES / TASTES.sum(), np.where(STRANGE > 0, 1 / (len(STRANGE) - 1), 1.0))
+        weights = prior * np.exp(fits - fits.max())
+        tastes, strange = (each.ravel() for each in np.broadcast_arrays(TASTES[:, None], STRANGE))
+        likely = weights.ravel() > LIKELY * weights.max()
+        square = min(max(float(np.mean(squares)), 1 / items), 1 - 1 / (2 * items))
+        chances = weights.ravel()[likely]
+        return cls(tastes[likely], strange[likely], chances / chances.sum(), square, fits, squares)
 
     @property
     def mean_distance(self) -> float:
@@ -58,37 +83,29 @@ class Tastes:
 
 
 def look_at_tastes(
-    counts: Counts,
-    spending: Looks,
-    items: int,
-    users: tuple[float, float],
-    row_cap: int = 1,
-    rows: tuple[Floats, Floats] | None = None,
+    counts: Counts, spending: Looks, items: int, weighing: Weighing, before: Tastes | None = None
 ) -> Tastes:
-    """Buy the histograms. users: their weight in all, with its standard deviation. rows: numbers of rows and what users
-    with so many weigh; None if what chance does with few rows counts as a taste.
-    """
+    """Buy a histogram over one half of the items, or, if there is one `before`, over the other."""
+    number = 0 if before is None else 1
     alike, alone = _forms()
-    if rows is not None:
-        alike = _with_chance(*rows)
-    known = np.zeros((len(TASTES), len(STRANGE)))
-    squares = []
-    wanted = TUNING.halves_detail / math.sqrt(max(users[0], 1.0))
-    halves = [UsersByHalf(counts.items, number, row_cap) for number in range(len(HALVES))]
-    for look, sums in zip(HALVES, sum_halves(counts, halves), strict=True):
-        epsilon = min(look.most(items) * spending.guarantee.epsilon, wanted)
-        noisy, event = spending.laplace(look.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
-        logs = _likelihoods(noisy / UNIT, event.scale / UNIT, users, alike, alone)
-        chances = np.exp(logs - logs.max())
-        known += np.log(chances.sum(axis=0) + 1e-300)
-        parts = chances.sum(axis=(1, 2))
-        squares.append(float(parts @ (2 * PARTS - 1) ** 2 / parts.sum()))
-    prior = np.outer(1 / len(TASTES) + TASTES / TASTES.sum(), np.where(STRANGE > 0, 1 / (len(STRANGE) - 1), 1.0))
-    weights = prior * np.exp(known - known.max())
-    tastes, strange = (each.ravel() for each in np.broadcast_arrays(TASTES[:, None], STRANGE))
-    likely = weights.ravel() > LIKELY * weights.max()
-    square = min(max(float(np.mean(squares)), 1 / counts.items), 1 - 1 / (2 * counts.items))
-    return Tastes(tastes[likely], strange[likely], weights.ravel()[likely] / weights.ravel()[likely].sum(), square)
+    if weighing.rows is not None:
+        alike = _with_chance(*weighing.rows)
+    sums = counts.sum(UsersByHalf(counts.items, number, weighing.row_cap))
+    wanted = TUNING.halves_detail / math.sqrt(max(weighing.users[0], 1.0))
+    noisy, event = spending.laplace(
+        HALVES[number].purpose,
+        sums.values,
+        bound=sums.bound.l1,
+        epsilon=min(HALVES[number].most(items) * spending.guarantee.epsilon, wanted),
+    )
+    logs = _likelihoods(noisy / UNIT, event.scale / UNIT, weighing.users, alike, alone)
+    chances = np.exp(logs - logs.max())
+    fits = np.log(chances.sum(axis=0) + 1e-300)
+    parts = chances.sum(axis=(1, 2))
+    squares: tuple[float, ...] = (float(parts @ (2 * PARTS - 1) ** 2 / parts.sum()),)
+    if before is not None:
+        fits, squares = fits + before.fits, squares + before.squares
+    return Tastes.of(fits, squares, counts.items)
 
 
 def _likelihoods(noisy: Floats, scale: float, users: tuple[float, float], alike: Floats, alone: Floats) -> Floats:

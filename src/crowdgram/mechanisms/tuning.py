@@ -15,9 +15,9 @@ class Tuning:
 
     Pilot queries, as parts of epsilon. They are reserved before the table is read, so that rounds pay for them whether
     they take place or not: together they cost rounds about 3% of accuracy.
-        first_look, second_look: users by rows. A first look tells large crowds; a second doubles what small ones show.
-            A third, as large as the second, takes place if the choice depends on who is hidden there.
-        users_look: how many users there are.
+        first_look, second_look: users by rows. A first look tells large crowds; a second one, in one piece, shows small
+            groups of heavy users.
+        users_look: how many users there are, if that is not known from the looks before.
         halves_look, halves_detail: how much users differ, one of two looks: at most the first, and the second over the
             root of the number of users, so that the noise of a bin is as large as chance would make it.
         further_histograms: what histograms of users by rows may cost in all before plain Laplace noise. Those after the

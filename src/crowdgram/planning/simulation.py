@@ -23,7 +23,7 @@ from ..mechanisms import Discovering, Estimate, Mechanism, Request, Weight
 from ..mechanisms.discovery import DiscoveryPlan, rehearse
 from ..mechanisms.pilot_queries import FOUND
 from ..privacy import Guarantee, Labels, Spending
-from ..tables import UNIT, BoundedSum, CappedRows, Centre, Norm, SimulatedCrowd, UsersByHalf, UsersByRows
+from ..tables import UNIT, BoundedSum, CappedRows, Centre, Norm, RowsByStratum, SimulatedCrowd, UsersByHalf, UsersByRows
 from ..tables.statistics import HALF_BINS, Level, UsersByDistance, half_of_items
 from .shapes import Shape
 
@@ -59,6 +59,11 @@ class Crowd(SimulatedCrowd):
         """The sums that pilot queries and plain noise ask for."""
         if isinstance(statistic, CappedRows):
             return _whole(self.totals(np.floor(UNIT / np.maximum(self.rows, statistic.row_cap))), statistic)
+        if isinstance(statistic, RowsByStratum):
+            light = (self.rows <= statistic.light).astype(np.float64)
+            others = (1 - light) * np.floor(UNIT / np.maximum(self.rows, statistic.row_cap))
+            sums = [self.totals(each) for each in (light * (UNIT // statistic.light), others)]
+            return _whole(np.concatenate(sums), statistic)
         if isinstance(statistic, UsersByHalf):
             inside = self.by_user @ half_of_items(self.items, statistic.number).astype(np.float64)
             places = np.floor(HALF_BINS * inside / self.rows) + 1

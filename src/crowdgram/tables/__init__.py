@@ -34,6 +34,7 @@ from .statistics import (
     ItemSets,
     Norm,
     RootOfItems,
+    RowsByStratum,
     SampledRow,
     SimulatedCrowd,
     Tallies,
@@ -47,7 +48,6 @@ from .statistics import (
     held_items,
     item_sets,
     largest_part,
-    sum_halves,
     user_totals,
 )
 from .stored_files import read_columns
@@ -87,6 +87,7 @@ __all__ = [
     "Presence",
     "RootOfItems",
     "Rows",
+    "RowsByStratum",
     "SampledRow",
     "SimulatedCrowd",
     "Tallies",
@@ -113,7 +114,6 @@ __all__ = [
     "read_columns",
     "read_domain",
     "read_joint_domain",
-    "sum_halves",
     "tally_rows",
     "user_totals",
 ]

@@ -3,7 +3,7 @@
 From private counts to a number there is one way: `view.sum(statistic)`, with a view of the users in the engine.
 
     view           statistics
-    Counts         CappedRows, SampledRow, UsersByHalf, UsersByRows, Tally
+    Counts         CappedRows, RowsByStratum, SampledRow, UsersByHalf, UsersByRows, Tally
     Distances      UsersByDistance, Level
     UserTotals     UsersByRows, RootOfItems
     HeldItems      CappedRows, of a few items of each user
@@ -14,7 +14,7 @@ From private counts to a number there is one way: `view.sum(statistic)`, with a 
 from __future__ import annotations
 
 from .base import UNIT, Bound, BoundedSum, Norm, OneUser, Statistic
-from .capped import CappedRows, SampledRow
+from .capped import CappedRows, RowsByStratum, SampledRow
 from .centred import (
     MAX_BITS,
     MAX_MASS_SCALE,
@@ -27,7 +27,7 @@ from .centred import (
     UsersByDistance,
     distances,
 )
-from .halves import HALF_BINS, UsersByHalf, half_of_items, sum_halves
+from .halves import HALF_BINS, UsersByHalf, half_of_items
 from .histograms import UsersByItems, UsersByRows
 from .item_sets import GAIN, SETS_BOUND, SPREAD, ItemSets, WeightedSets, item_set_of, item_sets, largest_part
 from .reach import BOOKS, FAR, GROUP_PART, MOST_ITEMS_PER_USER, ItemReach
@@ -60,6 +60,7 @@ __all__ = [
     "Norm",
     "OneUser",
     "RootOfItems",
+    "RowsByStratum",
     "SampledRow",
     "SimulatedCrowd",
     "Statistic",
@@ -78,7 +79,6 @@ __all__ = [
     "item_set_of",
     "item_sets",
     "largest_part",
-    "sum_halves",
     "user_totals",
     "user_totals_of",
 ]

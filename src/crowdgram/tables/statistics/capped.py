@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import ibis
+import numpy as np
 
 from ...arrays import Integers
+from ...errors import InvalidArgument
 from ..counts import Counts
 from .base import (
     UNIT,
@@ -23,7 +25,7 @@ from .base import (
     weighted_totals,
 )
 
-__all__ = ["CappedRows", "SampledRow"]
+__all__ = ["CappedRows", "RowsByStratum", "SampledRow"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,44 @@ class CappedRows(_Capped):
     def of_user(self, user: OneUser) -> Vector:
         weight = UNIT // max(user.rows, self.row_cap)
         return {item: weight * n for item, n in user.counts.items()}
+
+
+@dataclass(frozen=True)
+class RowsByStratum(_Capped):
+    """T_i = sum_u W_u N_i(u) over users with at most `light` rows, then the same over all others, of k = `items` items:
+
+        W_u = floor(UNIT / light) if m_u <= light, else floor(UNIT / max(m_u, row_cap)).
+
+    A user is in one of the two strata, so both are measured for the price of one, each with noise for its own bound on
+    rows: that of the light users is row_cap / light times smaller. Together they tell how far heavy users differ.
+
+    Bound: ||W_u N(u)||_1 = W_u m_u <= UNIT exactly, and entries are non-negative.
+    """
+
+    items: int
+    light: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.light <= self.row_cap:
+            raise InvalidArgument(f"light={self.light}: needs to be in 1..{self.row_cap}.", argument="light")
+
+    def sum(self, view: Counts) -> BoundedSum[Integers]:
+        users = view.users
+        light, none = users.rows <= self.light, ibis.literal(0, "int64")
+        weighted = users.select(
+            "user",
+            light=light.ifelse(ibis.literal(UNIT // self.light, "int64"), none),
+            others=light.ifelse(none, base_weight(users, self.row_cap, UNIT)),
+        )
+        sums = weighted_totals(view, weighted, ["light", "others"], "summing counts")
+        return BoundedSum(np.concatenate(sums), self.bound)
+
+    def of_user(self, user: OneUser) -> Vector:
+        if user.rows <= self.light:
+            return {item: UNIT // self.light * n for item, n in user.counts.items()}
+        weight = UNIT // max(user.rows, self.row_cap)
+        return {self.items + item: weight * n for item, n in user.counts.items()}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ side. How users are spread over it tells how far they are from the crowd, withou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,9 +13,9 @@ import numpy as np
 from ...arrays import Integers
 from ..counts import Counts
 from .base import UNIT, Bound, BoundedSum, OneUser, Statistic, Vector, check_row_cap, fetch_totals
-from .centred import SimulatedCrowd, beside
+from .centred import beside
 
-__all__ = ["HALF_BINS", "UsersByHalf", "half_of_items", "sum_halves"]
+__all__ = ["HALF_BINS", "UsersByHalf", "half_of_items"]
 
 HALF_BINS = 64
 """Bins between none and all of a user's rows; none and all have bins of their own."""
@@ -59,32 +58,20 @@ class UsersByHalf(Statistic[Counts, BoundedSum[Integers]]):
         return Bound(UNIT, entries=1)
 
     def sum(self, view: Counts) -> BoundedSum[Integers]:
-        return sum_halves(view, [self])[0]
+        cells = beside(view, {"inside": half_of_items(self.items, self.number)})
+        users = cells.group_by("user").agg(
+            rows=cells.n.sum().cast("int64"), h=(cells.n * cells.inside).sum().cast("int64")
+        )
+        # Rows are at most 2^20: products are exact, and so are divisions, if an engine divides in doubles.
+        between = (users.h * HALF_BINS) // users.rows + 1
+        place = (users.h == 0).ifelse(0, (users.h == users.rows).ifelse(HALF_BINS + 1, between)).cast("int64")
+        weight = ((UNIT * ibis.least(users.rows, self.row_cap)) // self.row_cap).cast("int64")
+        placed = users.select(idx=place, weight=weight)
+        grouped = placed.group_by("idx").agg(total=placed.weight.sum())
+        return BoundedSum(fetch_totals(view.engine, grouped, HALF_BINS + 2, "comparing users"), self.bound)
 
     def of_user(self, user: OneUser) -> Vector:
         half, rows = half_of_items(self.items, self.number), user.rows
         inside = sum(n for item, n in user.counts.items() if half[item])
         place = 0 if inside == 0 else HALF_BINS + 1 if inside == rows else 1 + HALF_BINS * inside // rows
         return {place: UNIT * min(rows, self.row_cap) // self.row_cap}
-
-
-def sum_halves(counts: Counts, halves: Sequence[UsersByHalf]) -> list[BoundedSum[Integers]]:
-    """Each half by itself, in one pass over the counts."""
-    if isinstance(counts, SimulatedCrowd):
-        return [counts.sum(each) for each in halves]
-    engine, stage = counts.engine, "comparing users"
-    cells = beside(counts, {f"in_{j}": half_of_items(each.items, each.number) for j, each in enumerate(halves)})
-    sums = {f"h_{j}": (cells.n * cells[f"in_{j}"]).sum().cast("int64") for j in range(len(halves))}
-    users = engine.keep(cells.group_by("user").agg(rows=cells.n.sum().cast("int64"), **sums), stage)
-    found = []
-    for j, each in enumerate(halves):
-        h, rows = users[f"h_{j}"], users.rows
-        # Rows are at most 2^20: products are exact, and so are divisions, if an engine divides in doubles.
-        between = (h * HALF_BINS) // rows + 1
-        place = (h == 0).ifelse(0, (h == rows).ifelse(HALF_BINS + 1, between)).cast("int64")
-        weight = ((UNIT * ibis.least(rows, each.row_cap)) // each.row_cap).cast("int64")
-        placed = users.select(idx=place, weight=weight)
-        grouped = placed.group_by("idx").agg(total=placed.weight.sum())
-        found.append(BoundedSum(fetch_totals(engine, grouped, HALF_BINS + 2, stage), each.bound))
-    engine.drop(users)
-    return found
