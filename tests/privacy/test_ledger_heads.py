@@ -326,8 +326,8 @@ class TestFileSystems:
         assert charge(Ledger.open(made.path)).number == 1
 
     def test_a_file_that_is_mounted_by_itself_is_not_charged(self, tmp_path, monkeypatch):
-        """A volume of one file, as containers have: a crash elsewhere leaves a journal there, which later undid what was
-        charged here, so that 1.8 of an epsilon of 1 were spent.
+        """A volume of one file, as containers have: a crash elsewhere leaves a journal there, which later undid what
+        was charged here, so that 1.8 of an epsilon of 1 were spent.
         """
         ledger = Ledger.create(tmp_path / "a ledger", 1.0)
         charge(ledger)

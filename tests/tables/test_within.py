@@ -185,5 +185,5 @@ def test_a_query_selects_the_column_as_it_is(tmp_path, address):
     for query in ("SELECT * FROM t", "SELECT u, i, day FROM t", "SELECT u, i, t.day AS day FROM t AS t"):
         assert kept(asked(query)) == expected(DAYS)
     for query in ("later AS day", "date '2026-11-05' AS day", "coalesce(later, day) AS day", "t.later AS day"):
-        with pytest.raises(InvalidArgument, match="'day': needs to be a column of the table.*of two periods"):
+        with pytest.raises(InvalidArgument, match=r"'day': needs to be a column of the table.*of two periods"):
             kept(asked(f"SELECT u, i, {query} FROM t"))

@@ -1,8 +1,8 @@
 """Forms of a release that an outsider attacks, each on tables on which such an attack is strong, with a broken twin.
 
 An outsider counts how often something happens, so what is rare cannot be used. The claims are therefore such that much
-of the loss is in common outcomes: epsilon = 2, and a delta of 0.05 if Gaussian noise needs one. The code is the same for
-all budgets. The crowds are small, and one user is as far from them as a user can be.
+of the loss is in common outcomes: epsilon = 2, and a delta of 0.05 if Gaussian noise needs one. The code is the same
+for all budgets. The crowds are small, and one user is as far from them as a user can be.
 """
 
 from __future__ import annotations
