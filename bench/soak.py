@@ -45,9 +45,13 @@ EXPECTED = {
 """The exit codes that docs/how-to/command-line.md allows, by what happened; negative: ended by that signal."""
 GIVEN_UP = "OpenBLAS error: Memory allocation still failed"
 CASES_A_LEDGER = 25
-LONGEST = 120.0
 GROWTH = 24.0
-"""Seconds that a case may take, and MB that a process may grow by over hundreds of releases."""
+"""MB that a process may grow by over hundreds of releases."""
+MOST_WORK = 90.0
+STILL = 240.0
+STIR = 0.05
+"""A case that computes for more than MOST_WORK seconds never ends; one that computes for less than STIR seconds within
+STILL seconds hangs. Both hold on a machine that others load, where a case may take minutes of the clock."""
 
 
 @dataclass
@@ -148,13 +152,10 @@ def _try(case: Case, folder: Path, disk: Path | None, verdict: Verdict, known: d
         )
         other = _companion(case, folder) if case.disaster == "pair" else None
         _strike(case, child, errors, verdict)
-        try:
-            code = child.wait(LONGEST)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            code = child.wait()
-            verdict.faults.append(f"case {case.number}: still running after {LONGEST:g} s")
-        if other is not None and other.wait(LONGEST) not in EXPECTED["pair"]:
+        code, why = wait_for(child)
+        if why:
+            verdict.faults.append(f"case {case.number}: {why}")
+        if other is not None and (wait_for(other)[0] not in EXPECTED["pair"]):
             verdict.faults.append(f"case {case.number}: its companion ended with {other.returncode}")
     if filler is not None:
         filler.unlink(missing_ok=True)
@@ -171,6 +172,28 @@ def _try(case: Case, folder: Path, disk: Path | None, verdict: Verdict, known: d
     _judge_files(case, folder, disk, -signal.SIGKILL if GIVEN_UP in said else code, verdict)
     if case.ledger is not None:
         _judge_ledger(case, known[case.ledger], code, verdict, others=case.disaster == "pair")
+
+
+def wait_for(child: subprocess.Popen[bytes]) -> tuple[int, str]:
+    """The exit code of a process, and why it was killed if it hangs or never ends."""
+    stirred, worked_then = time.monotonic(), 0.0
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return child.wait(0.5), ""
+        worked, now = processor_seconds(child.pid), time.monotonic()
+        if worked > worked_then + STIR:
+            stirred, worked_then = now, worked
+        if worked > MOST_WORK or now > stirred + STILL:
+            child.kill()
+            what = f"worked for {worked:.0f} s" if worked > MOST_WORK else f"did nothing for {now - stirred:.0f} s"
+            return child.wait(), f"{what} and had not ended"
+
+
+def processor_seconds(process: int) -> float:
+    """What a process has worked so far, in all its threads; a process that has ended works no more."""
+    stat = Path(f"/proc/{process}/stat").read_text()
+    user, system = stat.rsplit(")", 1)[1].split()[11:13]  # after the name, which may hold anything
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _judge_files(case: Case, folder: Path, disk: Path | None, code: int, verdict: Verdict) -> None:

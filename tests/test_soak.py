@@ -99,6 +99,24 @@ def test_a_process_that_grows_is_noticed(soak, grows, faults):
     assert len(verdict.faults) == faults
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+@pytest.mark.parametrize(
+    ("limits", "does", "code", "why"),
+    [
+        ({}, "import time; time.sleep(0.7)", 0, ""),
+        ({"STILL": 0.4}, "import time; time.sleep(60)", -9, "did nothing"),
+        ({"MOST_WORK": 0.3}, "while True: pass", -9, "worked for"),
+    ],
+)
+def test_a_case_is_given_up_by_what_it_does_and_not_by_the_clock(soak, monkeypatch, limits, does, code, why):
+    for name, value in limits.items():
+        monkeypatch.setattr(soak, name, value)
+    found, said = soak.wait_for(subprocess.Popen([sys.executable, "-c", does]))
+    assert found == code
+    assert said.startswith(why)
+    assert bool(said) == bool(why)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_a_soak_of_one_case(tmp_path):

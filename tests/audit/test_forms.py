@@ -11,10 +11,11 @@ import pytest
 import crowdgram
 from crowdgram.audit import FORMS, attack_releases, chosen_forms
 from crowdgram.audit.blackbox import _bound
+from crowdgram.audit.pairs import open_tables
 from crowdgram.audit.views import as_table, view_of
 from crowdgram.errors import InvalidArgument
 from crowdgram.export.documents import to_text
-from crowdgram.privacy import Guarantee
+from crowdgram.privacy import Guarantee, Spending
 
 SURE = 1 - 1e-6
 
@@ -91,6 +92,18 @@ def test_every_form_claims_what_its_twin_claims_and_is_found_by_name():
     assert list(chosen_forms(["all"])) == list(FORMS.values())
     with pytest.raises(InvalidArgument, match="'rounds'"):
         list(chosen_forms(["rounds"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", [False, True])
+def test_the_form_that_is_found_by_a_histogram_is(broken):
+    """It once took rounds, as its crowd was small and its delta large, and attacked what another form does."""
+    form = FORMS["found-by-histogram"]
+    case = form.broken if broken else form.honest
+    with open_tables(case.pairs[0]) as tables:
+        for table in tables:
+            made = case.mechanism(table, Spending(case.claim), case.request)
+            assert made.parameters["branch"] == "histogram"
 
 
 @pytest.mark.slow

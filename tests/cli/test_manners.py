@@ -97,6 +97,22 @@ def test_short_help(command):
     assert "-h, --help" in run(*command, "-h").stdout
 
 
+def test_help_says_what_may_be_given_again_and_no_type_of_python():
+    told = " ".join(run("release", "-h").stdout.split())
+    assert "--item <value>..." in told
+    assert "list[" not in told
+
+
+@pytest.mark.parametrize("command", ["release", "reach"])
+def test_the_example_of_the_help_runs(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("sample", "visits.csv", "--domain", "pages.txt")
+    example = " ".join(run(command, "-h").stdout.split()).split("Example: crowdgram ")[1]
+    done = run(*example.split())
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / f"{command}.json").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "found"),

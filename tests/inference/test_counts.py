@@ -104,6 +104,16 @@ def test_share_and_total_are_not_independent():
     assert counts.standard_errors[0] < 0.4 * apart * counts.counts[0]
 
 
+def test_a_bias_of_shares_does_not_open_the_interval_of_a_bounded_count():
+    """A share may begin at 0 for what a bound on rows leaves out; the count of bounded rows is known without it."""
+    one = plain(np.random.default_rng(15), users=40_000)
+    leaning = replace(one, lower=np.zeros(60), other_errors=np.full(60, 0.2))
+    assert leaning.counts().lower == pytest.approx(one.counts().lower)
+    assert leaning.counts().lower[0] > 0
+    biased = replace(leaning, total=replace(leaning.total, biased=True))
+    assert (biased.counts().lower == 0).all()
+
+
 def test_what_counts_hold():
     one = plain(np.random.default_rng(14))
     counts = one.counts()

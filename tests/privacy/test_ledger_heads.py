@@ -324,3 +324,18 @@ class TestFileSystems:
         assert local.history() == []  # looking is allowed
         made = Ledger.create(tmp_path / "there", 1.0, network=True)
         assert charge(Ledger.open(made.path)).number == 1
+
+    def test_a_file_that_is_mounted_by_itself_is_not_charged(self, tmp_path, monkeypatch):
+        """A volume of one file, as containers have: a crash elsewhere leaves a journal there, which later undid what
+        was charged here, so that 1.8 of an epsilon of 1 were spent.
+        """
+        ledger = Ledger.create(tmp_path / "a ledger", 1.0)
+        charge(ledger)
+        mounted = str(ledger.path).replace(" ", r"\040")
+        (tmp_path / "mountinfo").write_text(f"30 27 254:0 /home/l {mounted} rw,relatime - ext4 /dev/vda rw\n")
+        monkeypatch.setattr(file_systems, "MOUNTS", tmp_path / "mountinfo")
+        with pytest.raises(LedgerFailure, match=r"mounted by itself.*Nothing was charged\. Mount the ledger's folder"):
+            charge(ledger)
+        assert len(ledger.history()) == 1
+        (tmp_path / "mountinfo").write_text(f"30 27 254:0 /home {tmp_path} rw,relatime - ext4 /dev/vda rw\n")
+        assert charge(ledger).number == 2

@@ -452,6 +452,13 @@ EXPRESSIONS = {
     "s like 'x%' or s in ('/a/b', 'y')": lambda a, b, s, t: s.startswith("x") or s in ("/a/b", "y"),
     "cast(s as bigint) = 12": lambda a, b, s, t: s == "12",
     "cast(s as date) is null": lambda a, b, s, t: True,
+    # Spark made a moment of today of the first, and of the first day of the year of the second.
+    "cast(strftime(t, '%H:%M') as timestamp) is null": lambda a, b, s, t: True,
+    "cast(strftime(t, '%Y') as date) is null and cast(strftime(t, '%Y-%m') as timestamp) is null": lambda a, b, s, t: (
+        True
+    ),
+    "cast(strftime(t, '%Y-%m-%d') as date) = '2024-03-03'": lambda a, b, s, t: (t.month, t.day) == (3, 3),
+    "cast(strftime(t, '%Y-%m-%d %H:%M') as timestamp) = t": lambda a, b, s, t: True,
     "split_part(s, '/', 3) = 'b'": lambda a, b, s, t: s == "/a/b",
     "substring(s, 1, 2) = 'x1' or right(s, 1) = 'b'": lambda a, b, s, t: s[:2] == "x1" or s[-1:] == "b",
     "length(upper(s) || 'é') = 3": lambda a, b, s, t: len(s) == 2,

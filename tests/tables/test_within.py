@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 from datetime import date, timedelta
 
+import duckdb
 import ibis
 import pyarrow as pa
 import pytest
 
 from crowdgram.errors import InvalidArgument, InvalidTable
-from crowdgram.tables import Within, count_rows, open_rows, read_domain
+from crowdgram.tables import Database, Within, count_rows, open_rows, read_domain
 
 from .frames import frame_of
 
@@ -168,3 +169,21 @@ def test_the_same_rows_on_spark(spark):
         frame = frame_of(spark, [(str(k), k, one) for k, one in enumerate(values)], f"u string, i bigint, day {kind}")
         arrow = {"date": pa.date32(), "timestamp_ntz": pa.timestamp("us"), "string": pa.string()}[kind]
         assert kept(frame) == kept(table(values, arrow))
+
+
+@pytest.mark.parametrize("address", [False, True])
+def test_a_query_selects_the_column_as_it_is(tmp_path, address):
+    """Under its name each query could give rows another date, so that one row was charged to any number of periods."""
+    file = str(tmp_path / "t.duckdb")
+    with duckdb.connect(file) as connection:
+        connection.register("given", table(DAYS, pa.date32()))
+        connection.execute("CREATE TABLE t AS SELECT *, day + 30 AS later FROM given")
+
+    def asked(query):
+        return f"duckdb:///{file}?query={query}" if address else Database(file, query=query)
+
+    for query in ("SELECT * FROM t", "SELECT u, i, day FROM t", "SELECT u, i, t.day AS day FROM t AS t"):
+        assert kept(asked(query)) == expected(DAYS)
+    for query in ("later AS day", "date '2026-11-05' AS day", "coalesce(later, day) AS day", "t.later AS day"):
+        with pytest.raises(InvalidArgument, match=r"'day': needs to be a column of the table.*of two periods"):
+            kept(asked(f"SELECT u, i, {query} FROM t"))

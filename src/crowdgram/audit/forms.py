@@ -1,8 +1,8 @@
 """Forms of a release that an outsider attacks, each on tables on which such an attack is strong, with a broken twin.
 
 An outsider counts how often something happens, so what is rare cannot be used. The claims are therefore such that much
-of the loss is in common outcomes: epsilon = 2, and a delta of 0.05 if there is one. The code is the same for all
-budgets. The crowds are small, and one user is as far from them as a user can be.
+of the loss is in common outcomes: epsilon = 2, and a delta of 0.05 if Gaussian noise needs one. The code is the same
+for all budgets. The crowds are small, and one user is as far from them as a user can be.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from .whole_releases import GROUP_VALUES, KINDS, TARGET_USER, WHOLE_RELEASES, ru
 
 __all__ = ["FORMS", "Form", "chosen_forms"]
 
-PURE, USUAL = Guarantee(2.0, 0.0), Guarantee(2.0, 0.05)
+PURE, USUAL, SMALL = Guarantee(2.0, 0.0), Guarantee(2.0, 0.05), Guarantee(2.0, 1e-6)
 SEVERAL, MANY = 8, 64
 """Items of the user whom a broken twin counts too often; if only noisy evidence for items shows it."""
 ON_EDGE = 5
 """Users of an item that is found about as often as not, at the claim USUAL."""
+PLAIN = 100
+"""Users of each item, who have no other: so many that one histogram is taken to find the items, at the claim SMALL."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,12 @@ def _forms() -> tuple[Form, ...]:
     corner = _pair("a user at a corner", alike, [0, 0])
     found = _pair("a user of one item on the edge", edge, [0])
     found_many = _pair("a user of many items on the edge", edges, range(MANY))
+    plain = _pair("a user of an item that is found", [(user, user % 2) for user in range(2 * PLAIN)], [0])
+    plain_many = _pair(
+        "a user of many items that are found",
+        [(user, user % SEVERAL) for user in range(SEVERAL * PLAIN)],
+        range(SEVERAL),
+    )
     every_group, one_group = WHOLE_RELEASES["groups"].pairs(Adjacency.ADD_REMOVE)
     groups, at_corner = WHOLE_RELEASES["groups"].arguments, pairs_for(Adjacency.ADD_REMOVE)[1:2]
     paper = _ask(mechanism=Paper(), max_rows_per_user=2)
@@ -133,9 +141,15 @@ def _forms() -> tuple[Form, ...]:
         ),
         Form(
             "found-by-histogram",
-            Case("found-by-histogram", histogram, "users", USUAL, pairs=(found,)),
-            Case("third-of-the-noise", scaled(histogram, 1 / 3), "users", USUAL, pairs=(found,)),
-            "a third of the noise that is recorded",
+            Case("found-by-histogram", histogram, "users", SMALL, pairs=(plain,)),
+            Case(
+                "a-user-for-each-item",
+                partial(histogram, user={"user": f"user * {SEVERAL} + item"}),
+                "users",
+                SMALL,
+                pairs=(plain_many,),
+            ),
+            "every item of a user with the whole weight, instead of its part",
         ),
     )
 

@@ -74,6 +74,10 @@ app = typer.Typer(
 )
 
 
+EXAMPLE = "Example: crowdgram {command} visits.csv --user user --item page --domain pages.txt --epsilon 1 -o {output}"
+"""It runs as it is after 'crowdgram sample visits.csv --domain pages.txt'."""
+
+
 class WeightChoice(StrEnum):
     ROWS = "rows"
     USERS = "users"
@@ -99,7 +103,7 @@ def options(
     """Release the distribution over items of a (user, item) table under user-level differential privacy."""
 
 
-@app.command()
+@app.command(epilog=EXAMPLE.format(command="release", output="release.json"))
 @catch_errors
 def release(
     source: SourceArgument,
@@ -247,7 +251,7 @@ def release(
     show_made(made, output, top, measure.value, quiet=quiet)
 
 
-app.command()(catch_errors(reach))
+app.command(epilog=EXAMPLE.format(command="reach", output="reach.json"))(catch_errors(reach))
 app.command()(catch_errors(plan))
 app.command()(catch_errors(explore))
 

@@ -35,8 +35,12 @@ class StrictCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def get_help(self, ctx: Any) -> str:
-        """The help, with mechanisms as they are registered."""
+        """The help, with mechanisms as they are registered, and dots for what may be given again."""
         for one in self.params:
-            if isinstance(one, TyperOption) and one.metavar == MECHANISM:
+            if not isinstance(one, TyperOption):
+                continue
+            if one.metavar == MECHANISM:
                 one.metavar = f"[{'|'.join(mechanisms())}]"
+            elif one.metavar is None and one.multiple:
+                one.metavar = "<value>..."
         return super().get_help(ctx)

@@ -30,8 +30,10 @@ def counts(release: Release, *, simultaneous: bool) -> ItemCounts:
     noise, other = count_variances(release, total)
     reach = Quantiles.of(release, len(release) if simultaneous else 1).reach(noise, other)
     found, middle = release.probabilities * total.value, measured.x * total.value
-    # An item that may not be there at all, by its share, may have no count either.
-    lower = np.where(release.lower > 0, np.maximum(middle - reach, 0.0), 0.0)
+    # An item that may not be there at all, by its share, may have no count either; unless its share begins at 0 for a
+    # bias that a count of bounded rows does not have.
+    may_be_absent = (release.lower <= 0) & total.biased
+    lower = np.where(may_be_absent, 0.0, np.maximum(middle - reach, 0.0))
     return ItemCounts(
         items=release.items,
         counts=found,

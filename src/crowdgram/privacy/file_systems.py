@@ -1,4 +1,6 @@
-"""Which file system a folder is on, as far as Linux tells: whether its locks are kept by one kernel."""
+"""Which file system a folder is on, as far as Linux tells: whether its locks are kept by one kernel; and whether a file
+was mounted by itself.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["kind_of", "network_of"]
+__all__ = ["is_mounted", "kind_of", "network_of"]
 
 MOUNTS = Path("/proc/self/mountinfo")
 
@@ -39,6 +41,16 @@ def network_of(folder: Path) -> str | None:
     return kind if kind in NETWORK or user_space else None
 
 
+def is_mounted(path: Path) -> bool:
+    """Whether something is mounted at this very path, as a container's volume of one file is; False if unknown."""
+    try:
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return False
+    own = os.path.realpath(path)
+    return any(_point(line) == own for line in mounts.splitlines())
+
+
 def kind_of(folder: str, mounts: str) -> str:
     """The kind of file system of a resolved folder, by the lines of /proc/self/mountinfo; empty if none fits.
 
@@ -46,15 +58,20 @@ def kind_of(folder: str, mounts: str) -> str:
     """
     found, longest = "", -1
     for line in mounts.splitlines():
-        before, _, after = line.partition(" - ")
-        fields = before.split(" ")
-        if len(fields) < 5 or not after:
+        after, point = line.partition(" - ")[2], _point(line)
+        if point is None:
             continue
-        point = _unescaped(fields[4])
         holds = point == "/" or folder == point or folder.startswith(point + "/")
         if holds and len(point) >= longest:
             found, longest = after.split(" ")[0], len(point)
     return found
+
+
+def _point(line: str) -> str | None:
+    """The path that a line of mountinfo mounts something at; None if it is no such line."""
+    before, _, after = line.partition(" - ")
+    fields = before.split(" ")
+    return _unescaped(fields[4]) if len(fields) >= 5 and after else None
 
 
 def _unescaped(path: str) -> str:

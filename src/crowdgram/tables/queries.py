@@ -26,7 +26,7 @@ from .sql_text import Tree, statements
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Query", "read_query"]
+__all__ = ["Query", "check_own_column", "read_query"]
 
 _FORM = (
     "A query is SELECT columns and expressions of one row FROM one table, perhaps WHERE a condition of one row. For "
@@ -150,6 +150,20 @@ def read_query(text: str, user: str) -> Query:
         star,
         None if where is None else _unqualified(where.this, table.alias_or_name),
     )
+
+
+def check_own_column(text: str, name: str) -> None:
+    """Refuse a query that computes a period's column, or gives its name to another one.
+
+    A ledger knows periods by the name of their column. Under one name, two queries could put a row into two periods.
+    """
+    tree = read_query(text, "").columns.get(name)
+    if tree is not None and not (_is_plain(tree) and tree.name == name):
+        raise InvalidArgument(
+            f"period_column={name!r}: needs to be a column of the table, and query={text!r} computes it or renames "
+            "another. A row could then be of two periods. Select the column as it is.",
+            argument="period_column",
+        )
 
 
 def _twice(text: str, name: str) -> InvalidArgument:

@@ -337,5 +337,7 @@ def cast(value: Any, to: Type) -> Any:
     if to == "integer" and found == "string":  # and in what text they take for a number
         digits = value.re_search(r"^\s*[+-]?[0-9]{1,18}\s*$")
         value = ibis.ifelse(digits, value.strip(), ibis.null("string"))
-    made = pin(value, to)
-    return pin(moment(made), to) if found == "string" and to in MOMENTS else made
+    if to in MOMENTS and found == "string":  # of a bare time, Spark makes a moment of the day on which it is asked
+        dated = value.re_extract(r"^\s*[0-9]{4,}[-/ ][0-9]{1,2}[-/ ][0-9][\s\S]*$", 0)
+        return pin(moment(pin(dated, to)), to)
+    return pin(value, to)

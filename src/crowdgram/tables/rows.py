@@ -18,11 +18,13 @@ from ibis.expr.types.joins import Join
 
 from ..errors import InvalidArgument, InvalidTable
 from . import row_functions as row
+from .addresses import as_database
 from .bins import Bins
 from .columns import MissingColumn, check_columns
 from .engines import Engine
 from .expressions import checked, columns_of, evaluate, parse
 from .kinds import check_column, key
+from .queries import check_own_column
 from .roles import WHERE, Role
 from .row_wise import check_row_wise
 from .sources import is_text, open_source
@@ -108,6 +110,9 @@ def open_rows(
     if within is not None:
         _check_name(str(PERIOD_COLUMN), within.column)
         plain.append(within.column)
+        database = as_database(source)
+        if database is not None and database.query is not None:
+            check_own_column(database.query, within.column)
     engine, table = _open(source, _wanted(plain, given), own, chosen, by, count, given, within)
     try:
         if isinstance(table, Join):  # it would take in what is built over it, and could not be told from that
