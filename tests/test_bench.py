@@ -328,9 +328,9 @@ def test_the_grid_of_plans_is_as_wide_as_it_says(plans):
 
 
 def test_presets_of_the_grid_are_those_of_plans(plans):
-    from crowdgram.planning import PRESETS, TAILS, TASTES
+    from crowdgram.planning import PRESETS, TAIL_PRESETS, TASTE_PRESETS
 
-    assert {name: (TAILS[name], TASTES[name]) for name in PRESETS} == plans.PRESETS
+    assert {name: (TAIL_PRESETS[name], TASTE_PRESETS[name]) for name in PRESETS} == plans.PRESETS
 
 
 def test_a_plan_is_compared_with_a_mean(plans, tmp_path, monkeypatch, capsys):

@@ -13,7 +13,7 @@ from scipy import stats
 
 from crowdgram.privacy import OPENDP, chances, discrete, noise
 from crowdgram.privacy.chances import ALWAYS, Chance, Chances, exponential, exponential_rest, logistic
-from crowdgram.privacy.discrete import FINE, FURTHEST, GUARD, discrete_gaussian, discrete_laplace
+from crowdgram.privacy.discrete import FINE, GUARD, MOST_UNITS, discrete_gaussian, discrete_laplace
 
 FALSE_ALARM = 1e-6
 RATES = [Fraction(1, 2**60), Fraction(1.2345e-7), Fraction(1, 3), Fraction(63, 64), Fraction(355, 113), Fraction(127)]
@@ -163,14 +163,14 @@ def test_the_parts_of_an_acceptance_make_its_chance(sigma):
 
 @pytest.mark.parametrize("sigma", [1.0, 1000.3, 2.0**56])
 def test_far_noise_is_decided_in_rationals(sigma):
-    """Beyond 128 in the exponent, beyond FURTHEST units, and beyond 64 bits."""
+    """Beyond 128 in the exponent, beyond MOST_UNITS units, and beyond 64 bits."""
     parts = discrete._Gaussian(Fraction(sigma))
     for size in (math.ceil(18 * sigma), math.ceil(140 * sigma), 2**70):
         drawn = np.array([size, -size], dtype=object if size >= 2**62 else np.int64)
         assert parts.kept(drawn, lambda count: b"\xff" * count).tolist() == [False, False]
         if size < 20 * sigma:  # U = 0 is below any chance, but is seen to be only after as many digits as that has
             assert parts.kept(drawn, lambda count: bytes(count)).tolist() == [True, True]
-    assert not len(parts.floors(np.array([math.ceil(140 * sigma) * (FURTHEST >> 31)]))[0])
+    assert not len(parts.floors(np.array([math.ceil(140 * sigma) * (MOST_UNITS >> 31)]))[0])
 
 
 @pytest.mark.parametrize("sigma", [1.0, 3.7, 1000.3])

@@ -29,7 +29,7 @@ from .pairs import RowPair
 __all__ = ["WHOLE_RELEASES", "WholeRelease", "release_cases", "run_periods", "run_release"]
 
 TARGET_USER = 10**6
-ON_EDGE = 48
+ON_SEARCH_EDGE = 48
 """Users of an item that is found about as often as not, at epsilon = 1 and delta = 1e-6: all rounds are about it."""
 UNSHARED_ITEMS = 1100
 """Items of one user alone: more than are weighed."""
@@ -147,7 +147,7 @@ def _found_groups(adjacency: Adjacency) -> tuple[RowPair, ...]:
 def _pairs(
     columns: tuple[str, ...], adjacency: Adjacency, named: Callable[[int], tuple[int, ...]]
 ) -> tuple[RowPair, ...]:
-    edge = tuple((16 * n + item, *named(item)) for n in range(ON_EDGE) for item in range(16))
+    edge = tuple((16 * n + item, *named(item)) for n in range(ON_SEARCH_EDGE) for item in range(16))
     common = tuple((user, *named(item)) for user in range(200) for item in range(4))
 
     def own(items: Iterable[int]) -> RowTuples:
