@@ -302,6 +302,7 @@ def test_what_a_prior_gains(monkeypatch, tmp_path):
     assert set(errors) == set(predicted) == set(made)
 
 
+@pytest.mark.slow
 def test_the_most_common_items():
     top = importlib.import_module("top")
     table = Crowd(users=200, rows=2, items=8, seed=1).table()
@@ -333,6 +334,7 @@ def test_presets_of_the_grid_are_those_of_plans(plans):
     assert {name: (TAIL_PRESETS[name], TASTE_PRESETS[name]) for name in PRESETS} == plans.PRESETS
 
 
+@pytest.mark.slow
 def test_a_plan_is_compared_with_a_mean(plans, tmp_path, monkeypatch, capsys):
     one = plans.Setting(100, 2, 5, 4.0, 0.0, "users", "add-remove", "alike")
     assert one.mean_rows == 2

@@ -73,6 +73,7 @@ def form(path, **more):
     return {**asked, "domain_kind": "list", "domain_list": "a\nb\r\nc\n\nd", **more}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
 def test_nothing_of_any_row_is_shown_before_a_release(post, tmp_path, kind):
     path = table(tmp_path, kind)
@@ -278,6 +279,7 @@ JOBS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JOBS)
 def test_the_copied_command_and_code_are_the_job(name, tmp_path):
     asked = form("visits.parquet", **JOBS[name])

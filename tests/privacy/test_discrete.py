@@ -234,6 +234,7 @@ def test_many_draws_fit_the_exact_probabilities(draw, scale, reach):
     assert stats.chisquare(found, 300_000 * cells(kind, 1.05 * scale, reach)).pvalue < FALSE_ALARM  # its power
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 @pytest.mark.parametrize("scale", [3.7, 2.0**30 / 0.7])
 def test_they_draw_what_opendp_draws(kind, scale):

@@ -178,6 +178,7 @@ def test_a_refusal_says_what_would_fit(ledger):
         release(epsilon=0.5, mechanism="gaussian", delta=1e-5, ledger=ledger)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "gaussian", "paper"])
 @pytest.mark.parametrize("spent", [0.4, 2.0])
 def test_the_largest_epsilon_fits_and_no_more(ledger, mechanism, spent):

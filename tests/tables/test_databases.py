@@ -131,6 +131,7 @@ def test_filters_counts_and_dates(address):
     assert len(cells(source, [True, False], item="ok")) > 5
 
 
+@pytest.mark.slow
 def test_batches(address, monkeypatch):
     monkeypatch.setattr(streams, "BATCH", 7)
     assert cells(Database(address, table="visits")) == expected()

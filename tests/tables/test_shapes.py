@@ -120,6 +120,7 @@ def test_what_is_remembered_has_a_bound(engine, memory, monkeypatch):
         assert len(memory) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "known"),
     [

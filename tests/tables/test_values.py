@@ -141,6 +141,7 @@ OPAQUE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OPAQUE)
 @pytest.mark.parametrize("through", ["table", "reader", "pandas"])
 def test_only_whether_it_is_null_is_asked_of_a_value_of_another_type(kind, through):
