@@ -11,7 +11,8 @@ from ..privacy import Guarantee
 from .budgets import LedgerLike, check_left, open_ledger
 from .exception_hygiene import sanitize_errors
 from .items import with_bins
-from .pipeline import open_table, promise_of, read_public
+from .pipeline import open_table, read_public
+from .promises import promise_of
 from .query import Column, Columns, Query
 
 __all__ = ["Checked", "check"]
