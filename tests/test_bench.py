@@ -339,6 +339,7 @@ def test_a_plan_is_compared_with_a_mean(plans, tmp_path, monkeypatch, capsys):
     one = plans.Setting(100, 2, 5, 4.0, 0.0, "users", "add-remove", "alike")
     assert one.mean_rows == 2
     monkeypatch.setattr(plans, "RECORDED", tmp_path / "plan.json")
+    # fewer simulated releases: how they are compared is tested
     monkeypatch.setattr("crowdgram.planning.expected.MOST_RUNS", 2)
     plans.record([(0, one)], 2, 2)
     known = plans.load()

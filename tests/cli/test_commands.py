@@ -101,6 +101,7 @@ def test_a_release_is_not_overwritten_unless_told(folder, monkeypatch):
     assert release(csv="r.csv").exit_code == 0
     made = Path("r.json").read_bytes()
     with monkeypatch.context() as patch:
+        # as `no_rows_read`, for a part of the test
         patch.setattr("crowdgram.tables.count_rows", lambda *_: pytest.fail("rows were read"))
         for options in ({}, {"output": "other.json", "csv": "r.csv"}):
             result = release(**options)

@@ -20,7 +20,7 @@ def test_short_documents_are_written_as_ever():
 
 
 def test_long_lists_hold_the_same_values_on_one_line(monkeypatch):
-    monkeypatch.setattr(json_text, "PIECE", 1000)
+    monkeypatch.setattr(json_text, "PIECE", 1000)  # a limit that a short list reaches
     drawn = np.random.default_rng(4).random(json_text.LONG_LIST - len(ODD) + 17) * 10.0 ** np.random.default_rng(
         5
     ).integers(-300, 300, json_text.LONG_LIST - len(ODD) + 17)

@@ -35,7 +35,7 @@ def quick(monkeypatch):
 @pytest.fixture(scope="module")
 def small():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("crowdgram.planning.expected.MOST_RUNS", 4)
+        patch.setattr("crowdgram.planning.expected.MOST_RUNS", 4)  # fewer simulated releases, as in `quick`
         return crowdgram.plan(**SMALL, delta=1e-6)
 
 

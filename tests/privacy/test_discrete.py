@@ -190,7 +190,7 @@ def test_risky_noise_is_lost_by_its_rest_alone(sigma):
 
 def test_noise_beyond_64_bits_saturates(monkeypatch):
     huge = np.array([2**70, -(2**70), 5, 2**63], dtype=object)
-    monkeypatch.setattr(noise, "discrete_laplace", lambda *_: huge)
+    monkeypatch.setattr(noise, "discrete_laplace", lambda *_: huge)  # a draw that is too rare to wait for
     noisy = noise.add_discrete_laplace([0, 0, 2**62, -(2**62)], 2.0)
     assert noisy.tolist() == [2**63 - 1, -(2**63), 2**62 + 5, 2**62]
 
@@ -205,6 +205,7 @@ def test_a_geometric_variable_leaves_64_bits_as_it_must(times, kind, monkeypatch
             return np.full(size, self.left >= 0)
 
     geometric = discrete._Geometric(Fraction(2.0**55) + 1)
+    # digits that are too rare to wait for
     monkeypatch.setattr(geometric, "_high", Some(lambda places: (2**places, 2**places)))
     found = geometric.draw(3, os.urandom)
     assert found.dtype == kind

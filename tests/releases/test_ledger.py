@@ -254,7 +254,7 @@ def test_a_release_that_cannot_be_stored_is_not_shown(ledger, monkeypatch):
     def full(*_):
         raise LedgerFailure("the disk is full.", path=ledger.path)
 
-    monkeypatch.setattr(Ledger, "settle", full)
+    monkeypatch.setattr(Ledger, "settle", full)  # a fault, as of a full disk
     with pytest.raises(LedgerFailure, match=r"the disk is full\. Release 1 stays charged.*not shown"):
         release(ledger=ledger)
     assert not ledger.history()[0].finished
@@ -279,7 +279,7 @@ def test_the_stored_document_is_the_saved_file(ledger, tmp_path):
 
 def test_room_is_asked_for_the_domain(ledger, monkeypatch):
     seen = []
-    monkeypatch.setattr(Ledger, "_check_room", lambda _, room: seen.append(room))
+    monkeypatch.setattr(Ledger, "_check_room", lambda _, room: seen.append(room))  # a watch on what is asked for
     release(ledger=ledger)
     assert seen == [5 * budgets.BYTES_FOR_ITEM]
 
