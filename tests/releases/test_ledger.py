@@ -15,7 +15,7 @@ from crowdgram import Discover, Ledger
 from crowdgram.errors import BudgetExceeded, EngineFailure, InvalidArgument, InvalidTable, LedgerFailure
 from crowdgram.mechanisms import Adaptive, Auto, Discovering, Laplace, Request
 from crowdgram.privacy import Guarantee
-from crowdgram.releases import budgets, largest_epsilon
+from crowdgram.releases import Charge, budgets, largest_epsilon
 from crowdgram.releases.pipeline import run
 from crowdgram.releases.query import Query
 from crowdgram.releases.registry import MECHANISMS, as_mechanism
@@ -184,7 +184,7 @@ def test_a_refusal_says_what_would_fit(ledger):
 def test_the_largest_epsilon_fits_and_no_more(ledger, mechanism, spent):
     ledger.charge(Laplace().plan(Guarantee(spent), PUBLIC, 5), Guarantee(spent), mechanism="laplace", weight="rows")
     asked = Guarantee(1.0, 0.0 if mechanism == "laplace" else 1e-8)
-    found = largest_epsilon(ledger, asked, as_mechanism(mechanism), PUBLIC, 5)
+    found = largest_epsilon(ledger, Charge(asked, as_mechanism(mechanism), PUBLIC, items=5))
     assert ledger.fits(as_mechanism(mechanism).plan(Guarantee(found, asked.delta), PUBLIC, 5))
     assert found == 3.0 or not ledger.fits(
         as_mechanism(mechanism).plan(Guarantee(found * 1.02, asked.delta), PUBLIC, 5)

@@ -37,6 +37,7 @@ from ..results.release import OWN_SUM, Release
 from ..results.values import Item, Quantity
 from ..stages import Stage
 from .budgets import (
+    Charge,
     LedgerLike,
     charge_ledger,
     open_ledger,
@@ -210,7 +211,7 @@ def run(
         if budget is not None:
             report(Stage.CHARGING)
             size = None if items is None else len(items)
-            charged = charge_ledger(budget, guarantee, mechanism, request, size, query.discovery_share)
+            charged = charge_ledger(budget, Charge(guarantee, mechanism, request, size, query.discovery_share))
         report(Stage.COUNTING)
         estimate: Estimate | ReachEstimate
         if search is None:
