@@ -124,7 +124,7 @@ def spark():
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {EARLY} {TRUSTED}")
+        .config("spark.driver.extraJavaOptions", f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {EARLY}")
         .config("spark.sql.catalogImplementation", "in-memory")
         .getOrCreate()
     )
@@ -137,9 +137,6 @@ def spark():
 
 EARLY = "-XX:Tier3InvocationThreshold=80 -XX:Tier3MinInvocationThreshold=40 -XX:Tier3CompileThreshold=800"
 """Less than half of Java's own numbers: a tenth less CPU time, for a part of the conformance suite in two pairs."""
-
-TRUSTED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-"""Spark's classes are taken for valid: 48 -> 40 s of CPU time for its statistics, in one pair of runs."""
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
