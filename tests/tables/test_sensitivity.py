@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from crowdgram import Database
+from crowdgram.errors import PrivacyViolation
 from crowdgram.tables import (
     GAIN,
+    HALF_BINS,
+    MAX_BITS,
     MAX_MASS_SCALE,
     MAX_RADIUS,
     ROW_LIMIT,
@@ -32,6 +36,7 @@ from crowdgram.tables import (
     find_presence,
     held_items,
     item_sets,
+    largest_part,
     open_rows,
     read_domain,
     tally_rows,
@@ -40,6 +45,7 @@ from crowdgram.tables import (
 from crowdgram.tables.statistics import (
     OneUser,
     UsersByDistance,
+    half_of_items,
     held_items_of,
     item_set_of,
     user_totals_of,
@@ -49,7 +55,7 @@ from crowdgram.tables.statistics.centred import sum_levels
 from ..thorough import THOROUGH, examples
 from . import postgres
 from .reference import placed, present, users_of
-from .statistics import DISTANCE_EDGES, EDGES, levels
+from .statistics import DISTANCE_EDGES, EDGES, REACHED, levels
 
 ITEMS = 5
 IN_PYTHON = examples(100, 4000)
@@ -273,3 +279,217 @@ def test_neighbours_on_other_engines_and_servers_differ_by_what_one_user_adds(st
         assert difference(one, other) == difference(now, then), statistic
         check_bound(statistic, now)
         check_bound(statistic, then)
+
+
+@pytest.mark.slow
+@IN_PYTHON
+@given(user_rows, st.integers(0, MAX_BITS), st.integers(1, ITEMS + 1), st.data())
+def test_no_user_adds_more_than_the_bound(rows, bits, most, data):
+    """Of every statistic; against any centre, and one that is next to the user's own shares, where the three terms of
+    the squared distance cancel.
+    """
+    users = placed([OneUser(7, rows)], range(ITEMS), counted=True)
+    own = None
+    if users and data.draw(st.booleans()):
+        near = [
+            users[0].counts.get(j, 0) * 2**bits // users[0].rows + data.draw(st.integers(-2, 1)) for j in range(ITEMS)
+        ]
+        own = Centre(np.clip(near, 0, 2**bits), np.array(data.draw(stretches)), bits)
+    tried = data.draw(statistics(own))
+    tried = short(tried[0], users), *tried[1:]
+    for statistic, vector in added(rows_of(7, rows), tried, most, tried[0][0].row_cap):
+        check_bound(statistic, vector)
+    held = held_items_of(OneUser(7, rows), "salt", most)
+    assert len(held.counts) <= most
+    assert held.rows <= ROW_LIMIT
+
+
+@pytest.mark.parametrize(("statistic", "user"), REACHED, ids=lambda one: type(one).__name__)
+def test_every_bound_is_reached(statistic, user):
+    """The power of the tests: a bound that were smaller by a hundredth would fail."""
+    vector, bound = statistic.of_user(user), statistic.bound
+    check_bound(statistic, vector)
+    assert length(vector.values(), bound.norm) >= (0.99 * bound.size) ** (1 if bound.norm == "l1" else 2)
+    assert bound.entries is None or sum(map(bool, vector.values())) == bound.entries
+
+
+def test_a_sum_that_is_bounded_in_l2_only_is_not_for_laplace_noise():
+    assert WeightedSets(np.array([1])).bound.l2 == UNIT
+    with pytest.raises(PrivacyViolation):
+        WeightedSets(np.array([1])).bound.l1  # noqa: B018
+
+
+def test_a_tally_of_a_user_with_many_rows():
+    """The draw itself, which takes too long to be part of every example."""
+    statistic, cell = Tally(3, "salt"), {0: 2**16, 2: 2**15 - 1, 4: 2**15}
+    counts = counted({1: cell})
+    with counts.engine:
+        found = counts.sum(statistic)
+    assert found.takers == 1
+    assert found.vector() == statistic.of_user(OneUser(1, cell))
+
+
+@pytest.mark.slow
+@examples(4)
+@given(crowds.map(lambda crowd: {u: {i: min(n, 50) for i, n in cell.items()} for u, cell in crowd.items()}), st.data())
+def test_a_user_changes_the_tails_of_few_items_by_one(crowd, data):
+    """`Tallies.tails` and `seen`, which are made of the tally, under both adjacencies."""
+    rows, replaced = data.draw(st.integers(1, 60)), data.draw(st.booleans())
+    small = st.dictionaries(st.integers(0, ITEMS), st.integers(1, 50), max_size=ITEMS + 1)
+    others = {u: cell for u, cell in crowd.items() if u != 0}
+    pair = {**others, 0: data.draw(small)}, {**others, 0: data.draw(small)} if replaced else others
+    near, far = (tallied(each, rows) for each in pair)
+    change = np.abs(near.tails() - far.tails())
+    assert change.max() <= 1
+    assert (change.sum(axis=1) > 0).sum() <= min(ITEMS, (2 if replaced else 1) * rows)
+    assert np.abs(near.seen() - far.seen()).sum() <= (2 if replaced else 1) * rows
+
+
+def tallied(crowd, rows):
+    counts = counted(crowd)
+    with counts.engine:
+        return counts.sum(Tally(rows, "salt"))
+
+
+def test_the_tails_bound_is_reached():
+    one, other = (tallied({1: cell, 2: {4: 9}}, 2) for cell in ({0: 1, 1: 1}, {2: 1, 3: 1}))
+    change = np.abs(one.tails() - other.tails())
+    assert (change.sum(axis=1) > 0).tolist() == [True, True, True, True, False]
+
+
+def test_a_user_below_the_rows_takes_no_part_and_nobody_is_counted_at_zero():
+    tails = tallied({1: {0: 3}, 2: {0: 2}, 3: {1: 5, 2: 1}}, 3).tails()
+    assert tails[0].tolist() == [0, 1, 1, 1, 0]
+    assert (tails[:, 0] == 0).all()
+    assert tails[1:3, 1:].sum() == 3
+
+
+@pytest.mark.slow
+@IN_PYTHON
+@given(st.dictionaries(st.integers(0, 40), st.integers(1, 1000), min_size=1, max_size=30), st.integers(1, 6), st.data())
+def test_tickets_are_shares_in_the_mean(cell, most, data):
+    """Over all starts, every item gets exactly its share of the tickets; and never more than one away from it."""
+    total = sum(cell.values())
+    up_to = before = 0
+    item = data.draw(st.sampled_from(sorted(cell)))
+    for each in sorted(cell):
+        before, up_to = up_to, up_to + cell[each]
+        if each == item:
+            break
+    tickets = [(most * up_to + h) // total - (most * before + h) // total for h in range(total)]
+    assert sum(tickets) == most * cell[item]
+    assert all(abs(one * total - most * cell[item]) < total for one in tickets)
+
+
+@IN_PYTHON
+@given(st.lists(st.one_of(st.just(0), st.integers(1, GAIN)), min_size=1, max_size=1024))
+def test_one_set_keeps_its_norm_and_its_largest_part(gains):
+    statistic = WeightedSets(np.array(gains))
+    part = statistic.of_user(OneUser(7, dict.fromkeys(range(len(gains)), 1)))
+    check_bound(statistic, part)
+    assert max(part.values(), default=0) <= largest_part(len(gains))
+    if len(set(gains)) == 1 and gains[0]:
+        assert sum(x * x for x in part.values()) > 0.999 * UNIT**2  # and wastes little of it
+
+
+heavy_users = (
+    st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**17)), min_size=ITEMS, max_size=ITEMS)
+    .filter(any)
+    .map(lambda counts: OneUser(7, {j: n for j, n in enumerate(counts) if n}))
+)
+
+
+@IN_PYTHON
+@given(heavy_users, centres, mass_scales)
+def test_distances_make_up_for_more_rounding_than_there_is(user, centre, mass_scale):
+    """d_u >= ||(g(u), B m_u)|| (1 + 5 2^-53), in exact arithmetic."""
+    exact, above = [*centre.deviation(user), mass_scale * user.rows], 1 + 5 * Fraction(1, 2**53)
+    for norm, power in (("l1", 1), ("l2", 2)):
+        (level,) = levels(centre, norm, [1], 1, UNIT, mass_scale)
+        assert Fraction(level.distance_of(user)) ** power >= length(exact, norm) * above**power
+
+
+@pytest.mark.slow
+@IN_PYTHON
+@given(heavy_users, centres, all_radii, st.integers(1, 2**20), st.integers(0, 30), mass_scales)
+@example(OneUser(7, {0: 1}), Centre.origin(ITEMS), [1, 2, 3], 1, 30, 0)
+@example(OneUser(7, {0: 2**20}), Centre.origin(ITEMS), [2**30 - 1, 2**30], 1, 30, MAX_MASS_SCALE)
+def test_all_levels_of_a_user_are_the_vector_clipped_at_the_last_radius(
+    user, centre, radii, row_cap, unit_bits, mass_scale
+):
+    """sum_j W_uj is min(w_u, R / d_u), less the fraction that each level rounds down; and no level exceeds w_u, which
+    keeps totals in 64 bits.
+    """
+    unit = 2**unit_bits
+    for norm in ("l1", "l2"):
+        each = levels(centre, norm, radii, row_cap, unit, mass_scale)
+        weights = [level.weight_of(user) for level in each]
+        whole = min(unit // max(user.rows, row_cap), radii[-1] / each[0].distance_of(user))
+        assert whole - len(radii) - 1e-3 <= sum(weights) <= whole + 1e-3
+        assert max(weights) * user.rows <= unit
+
+
+@IN_PYTHON
+@given(heavy_users, row_caps)
+def test_a_user_is_in_the_bin_of_what_lies_in_a_half(user, row_cap):
+    ((place, weight),) = UsersByHalf(ITEMS, 0, row_cap).of_user(user).items()
+    inside = Fraction(sum(n for item, n in user.counts.items() if half_of_items(ITEMS, 0)[item]), user.rows)
+    low, high = (Fraction(each, HALF_BINS) for each in (place - 1, place))
+    assert inside == 0 if place == 0 else inside == 1 if place == HALF_BINS + 1 else low <= inside < high
+    assert weight == UNIT * min(user.rows, row_cap) // row_cap
+
+
+@pytest.mark.parametrize("items", [1, 2, 3, 10, 1001])
+def test_halves_are_halves(items):
+    for number in range(2):
+        assert half_of_items(items, number).sum() == (items + 1) // 2
+
+
+def test_halves_follow_no_order():
+    """Neighbours are in one half as often as not, and two halves share half of their items (six deviations)."""
+    first, second = (half_of_items(10_000, number) for number in range(2))
+    for other in (first[1:], second[:-1]):
+        assert abs((first[: len(other)] == other).mean() - 0.5) < 0.03
+
+
+@pytest.mark.slow
+@IN_PYTHON
+@given(heavy_users, st.integers(1, 2**20), st.integers(5, 30), st.integers(1, 5))
+def test_clipping_is_tight(user, row_cap, unit_bits, count):
+    """The bound is not bought by throwing weight away: a clipped user keeps the radius but for a rounding a level."""
+    norm = sum(n * n for n in user.counts.values()) ** 0.5
+    full = 2**unit_bits // max(user.rows, row_cap)
+    radii = sorted({int(full * norm / 2 * (j + 1) / count) for j in range(count)} - {0})
+    assume(radii)
+    weight = sum(level.weight_of(user) for level in levels(Centre.origin(ITEMS), "l2", radii, row_cap, 2**unit_bits))
+    assert radii[-1] - len(radii) * norm * (1 + 1e-9) <= weight * norm <= radii[-1] * (1 + 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        ({"radii": []}, "radii"),
+        ({"radii": [0, 1]}, "radii"),
+        ({"radii": [2, 2]}, "radii"),
+        ({"radii": [3, 2]}, "radii"),
+        ({"radii": [MAX_RADIUS + 1]}, "radii"),
+        ({"row_cap": 0}, "row_cap"),
+        ({"unit": 0}, "unit"),
+        ({"unit": 2 * UNIT}, "unit"),
+        ({"mass_scale": -1}, "mass_scale"),
+        ({"mass_scale": MAX_MASS_SCALE + 1}, "mass_scale"),
+    ],
+)
+def test_levels_outside_the_limits_are_refused(bad, named):
+    counts = counted({1: {0: 1}})
+    with counts.engine, pytest.raises(ValueError, match=named):
+        distances(counts, Centre.origin(ITEMS)).levels(**{"radii": [5], "row_cap": 1, "unit": UNIT, **bad})
+
+
+@pytest.mark.parametrize("bad", [{"bits": 25}, {"stretches": 513}, {"stretches": 0}, {"coordinates": -1}])
+def test_limits_of_a_centre(bad):
+    zeros = np.zeros(2, dtype=np.int64)
+    parts = {"bits": bad.get("bits", 3), "stretches": zeros + bad.get("stretches", 1)}
+    with pytest.raises(ValueError):
+        Centre(zeros + bad.get("coordinates", 0), **parts)
