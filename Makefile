@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # One more than the two cores that times are stated for: some tests wait for processes that they start.
 WORKERS ?= 3
+# Fast tests seldom wait, and each worker imports and collects all of them first.
+FAST_WORKERS ?= 2
 # Compiled modules are kept, whatever the shell says: without them every process that a test starts compiles its own.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -30,7 +32,7 @@ test: setup
 
 # Under two minutes: without Spark and without what is marked slow.
 test-fast: setup
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not spark"
+	$(BIN)/python -m pytest -n $(FAST_WORKERS) -m "not slow and not spark"
 
 # Hours: all combinations where `make test` tries pairs, and ten times the random examples.
 test-thorough: setup

@@ -302,6 +302,7 @@ def test_what_a_prior_gains(monkeypatch, tmp_path):
     assert set(errors) == set(predicted) == set(made)
 
 
+@pytest.mark.slow
 def test_the_most_common_items():
     top = importlib.import_module("top")
     table = Crowd(users=200, rows=2, items=8, seed=1).table()
@@ -328,15 +329,17 @@ def test_the_grid_of_plans_is_as_wide_as_it_says(plans):
 
 
 def test_presets_of_the_grid_are_those_of_plans(plans):
-    from crowdgram.planning import PRESETS, TAILS, TASTES
+    from crowdgram.planning import PRESETS, TAIL_PRESETS, TASTE_PRESETS
 
-    assert {name: (TAILS[name], TASTES[name]) for name in PRESETS} == plans.PRESETS
+    assert {name: (TAIL_PRESETS[name], TASTE_PRESETS[name]) for name in PRESETS} == plans.PRESETS
 
 
+@pytest.mark.slow
 def test_a_plan_is_compared_with_a_mean(plans, tmp_path, monkeypatch, capsys):
     one = plans.Setting(100, 2, 5, 4.0, 0.0, "users", "add-remove", "alike")
     assert one.mean_rows == 2
     monkeypatch.setattr(plans, "RECORDED", tmp_path / "plan.json")
+    # fewer simulated releases: how they are compared is tested
     monkeypatch.setattr("crowdgram.planning.expected.MOST_RUNS", 2)
     plans.record([(0, one)], 2, 2)
     known = plans.load()

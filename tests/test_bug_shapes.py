@@ -88,6 +88,7 @@ def moved_by(rows, asked, row_cap):
         return count_rows(opened, places).sum(CappedRows(row_cap)).values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", REDEFINED.values(), ids=REDEFINED)
 def test_bounds_hold_for_redefined_columns(asked):
     """The user fills the bound, and not more, whatever is computed of which column, and under which name."""
@@ -154,6 +155,7 @@ def cells_of(source):
     return sorted(zip(*(map(str, found[name].to_pylist()) for name in ("user", "idx", "n")), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [as_objects, as_json_lines, as_csv, as_untyped_sqlite], ids=lambda one: one.__name__)
 def test_one_users_value_changes_how_no_other_row_is_read(make, tmp_path):
     """All odd values at once, in the column of users and in that of items, first and last: others' cells stay."""
@@ -234,6 +236,7 @@ def test_what_is_at_a_threshold_of_the_histogram_is_not_shown(above):
     assert len(shown.items) == (3 if above else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("above", [0, 1])
 @pytest.mark.parametrize("last", [1, ROUNDS])
 def test_what_is_at_a_threshold_of_a_round_is_not_shown(above, last):
@@ -256,6 +259,7 @@ def test_what_is_at_a_threshold_of_a_round_is_not_shown(above, last):
     assert len(found) == (3 if above else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
 def test_the_chance_above_a_threshold_is_what_was_paid_for(adjacency, epsilon):

@@ -281,11 +281,11 @@ UNSEEN = (
 
 
 @pytest.mark.parametrize("sign", "=+-@＝＋－＠﹦﹢﹣﹫\u2212")
-@pytest.mark.parametrize("before", ["", *UNSEEN, "\u200b \ufeff", " " * 50])
-def test_a_formula_behind_blanks_or_invisible_characters_is_guarded(before, sign):
-    name = f"{before}{sign}cmd|' /C calc'!A0"
-    assert guarded_cell(name) == f"'{name}"
-    assert unguarded_cell(guarded_cell(name)) == name
+def test_a_formula_behind_blanks_or_invisible_characters_is_guarded(sign):
+    for before in ("", *UNSEEN, "\u200b \ufeff", " " * 50):
+        name = f"{before}{sign}cmd|' /C calc'!A0"
+        assert guarded_cell(name) == f"'{name}"
+        assert unguarded_cell(guarded_cell(name)) == name
 
 
 def test_plain_cells_stay_as_they_are():

@@ -43,7 +43,7 @@ def fuzz():
         yield importlib.import_module("fuzz")
     finally:
         sys.path.remove(str(BENCH))
-        for name in ("fuzz", "hostile"):
+        for name in ("fuzz", "hostile", "odd_expressions", "odd_files", "odd_values"):
             sys.modules.pop(name, None)
 
 

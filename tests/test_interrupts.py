@@ -106,7 +106,7 @@ def test_ctrl_c_while_modules_are_imported(monkeypatch, capsys):
     def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(crowdgram.cli, "_run", interrupted)
+    monkeypatch.setattr(crowdgram.cli, "_run", interrupted)  # Ctrl-C at this moment
     with pytest.raises(SystemExit) as ended:
         crowdgram.cli.main()
     assert ended.value.code == 130

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +14,25 @@ import pytest
 TOOL = Path(__file__).parents[1] / "tools" / "check_layers.py"
 
 
-def run(*arguments: str | Path, cwd: Path | None = None) -> tuple[int, list[str]]:
-    result = subprocess.run(
-        [sys.executable, TOOL, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert result.stderr == ""
-    return result.returncode, result.stdout.splitlines()
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("check_layers", TOOL)
+    made = sys.modules["check_layers"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    yield made
+    del sys.modules["check_layers"]
+
+
+@pytest.fixture
+def run(tool):
+    """Arguments -> the exit code, and the lines that were printed."""
+
+    def main(*arguments: str | Path) -> tuple[int, list[str]]:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            code = tool.main([str(argument) for argument in arguments])
+        return code, printed.getvalue().splitlines()
+
+    return main
 
 
 def grow(folder: Path, files: dict[str, str]) -> Path:
@@ -38,8 +54,7 @@ METHOD = """class Release:
 """The one way in which results may call a higher layer."""
 
 
-@pytest.mark.slow
-def test_the_real_tree_is_in_order() -> None:
+def test_the_real_tree_is_in_order(run) -> None:
     code, lines = run()
     assert code == 0, "\n".join(lines)
     assert len(lines) == 1
@@ -47,7 +62,14 @@ def test_the_real_tree_is_in_order() -> None:
     assert lines[0].endswith(" modules, in order")
 
 
-def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
+def test_the_command_ends_with_its_verdict(tmp_path: Path) -> None:
+    root = grow(tmp_path, {"errors.py": "import random\n"})
+    done = subprocess.run([sys.executable, TOOL, root], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "`random` belongs nowhere" in done.stdout
+
+
+def test_a_tree_that_uses_all_it_may(run, tmp_path: Path) -> None:
     root = grow(
         tmp_path,
         {
@@ -78,7 +100,6 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
     assert run(root) == (0, ["layers: 22 modules, in order"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "line", "words"),
     [
@@ -202,9 +223,12 @@ def test_a_tree_that_uses_all_it_may(tmp_path: Path) -> None:
         ("paper.py", "x = 1\ndef", 2, "cannot be parsed"),
     ],
 )
-def test_each_breach_is_caught(tmp_path: Path, name: str, text: str, line: int, words: str) -> None:
+def test_each_breach_is_caught(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, line: int, words: str
+) -> None:
     grow(tmp_path, {name: text})
-    code, lines = run("crowdgram", cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, lines = run("crowdgram")
     assert code == 1
     assert len(lines) == 1
     where = f"{Path('crowdgram') / name}:{line}: "
@@ -212,7 +236,7 @@ def test_each_breach_is_caught(tmp_path: Path, name: str, text: str, line: int, 
     assert words in lines[0]
 
 
-def test_all_breaches_are_listed_in_order(tmp_path: Path) -> None:
+def test_all_breaches_are_listed_in_order(run, tmp_path: Path) -> None:
     root = grow(
         tmp_path,
         {"privacy/a.py": "import random\nfrom ..cli import a, b\n", "errors.py": "import ibis, duckdb\n"},
@@ -227,7 +251,7 @@ def test_all_breaches_are_listed_in_order(tmp_path: Path) -> None:
     ]
 
 
-def test_an_empty_folder_is_no_success(tmp_path: Path) -> None:
+def test_an_empty_folder_is_no_success(run, tmp_path: Path) -> None:
     code, lines = run(tmp_path / "nowhere")
     assert code == 1
     assert "no Python files" in lines[0]

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import importlib
 import inspect
+import itertools
 import re
 import shutil
 import subprocess
@@ -166,12 +167,40 @@ def test_what_packages_list_exists(package):
         assert hasattr(module, name)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT / "src")))
-def test_every_module_has_a_docstring_and_modern_annotations(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert ast.get_docstring(tree)
-    futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    assert any(alias.name == "annotations" for node in futures for alias in node.names)
+def test_every_module_has_a_docstring_and_modern_annotations():
+    for path in MODULES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert ast.get_docstring(tree), path
+        futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+        assert any(alias.name == "annotations" for node in futures for alias in node.names), path
+
+
+def constants(tree):
+    """The public constants of a module, in capitals."""
+    targets = [node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)] for node in tree.body]
+    names = [name for target in itertools.chain(*targets) if target is not None for name in ast.walk(target)]
+    return [name.id for name in names if isinstance(name, ast.Name) and re.fullmatch(r"[A-Z][A-Z0-9_]+", name.id)]
+
+
+def test_no_two_constants_have_one_name():
+    """But for the numbers of the estimator, each of which is read in its own module."""
+    found = {}
+    for path in MODULES:
+        if "mechanisms" not in path.parts:
+            for name in constants(ast.parse(path.read_text(encoding="utf-8"))):
+                found.setdefault(name, []).append(path)
+    assert len(found) > 100
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def test_constants_are_found():
+    assert constants(ast.parse("A1 = B_C = 1\nDD, EE = 1, 2\nFF: int = 3\n_GG = h = 4\ndef f():\n    HH = 5")) == [
+        "A1",
+        "B_C",
+        "DD",
+        "EE",
+        "FF",
+    ]
 
 
 def test_modules_were_found():

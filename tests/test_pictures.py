@@ -103,6 +103,7 @@ def test_the_lower_error_is_bold(pictures):
     assert made[0].startswith("| sections of a news site, by rows | 1,200 / 17 | 0 |")
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_from_a_record_alone(pictures, record, tmp_path, monkeypatch, capsys):
     """In a copy of the folders: the same pictures, and README as it is. Nothing is released."""
 

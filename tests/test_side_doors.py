@@ -303,6 +303,7 @@ def in_forks(draw, forks=4):
     return [*results, draw()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "draw",
     [

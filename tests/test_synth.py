@@ -104,7 +104,7 @@ def test_heavy_tail_keeps_the_median_and_everybody() -> None:
 
 
 def test_a_wild_tail_is_capped_at_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(synth, "_BATCH_ROWS", 100)
+    monkeypatch.setattr(synth, "_BATCH_ROWS", 100)  # a limit that a small table reaches
     rows_of = np.bincount(columns(Crowd(users=30, rows=10, tail=1e300, seed=1))[0], minlength=30)
     assert set(rows_of.tolist()) == {1, 100}
 
@@ -119,7 +119,7 @@ def test_seeds() -> None:
 
 @pytest.mark.parametrize("tail", [0.0, 1.0])
 def test_batches_hold_whole_users_and_few_rows(monkeypatch: pytest.MonkeyPatch, tail: float) -> None:
-    monkeypatch.setattr(synth, "_BATCH_ROWS", 64)
+    monkeypatch.setattr(synth, "_BATCH_ROWS", 64)  # a limit that a small table reaches
     seen: list[int] = []
     sizes = []
     for batch in Crowd(users=150, rows=5, tail=tail, seed=2).batches():
@@ -266,7 +266,7 @@ def test_a_failure_midway_leaves_the_old_files(
         yield next(whole(self))
         raise failure
 
-    monkeypatch.setattr(Crowd, "batches", broken)
+    monkeypatch.setattr(Crowd, "batches", broken)  # a fault, as of a full disk
     expected = UnwritableTarget if isinstance(failure, OSError) else KeyboardInterrupt
     with pytest.raises(expected) as caught:
         Crowd(users=3).write(tmp_path / name, domain=tmp_path / "domain.txt", overwrite=True)
@@ -280,7 +280,7 @@ def test_a_failure_of_a_side_file_leaves_no_table(tmp_path: Path, monkeypatch: p
     def broken(self: Crowd, draft: Path) -> None:
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr(Crowd, "_write_domain", broken)
+    monkeypatch.setattr(Crowd, "_write_domain", broken)  # a fault, as of a full disk
     with pytest.raises(UnwritableTarget):
         Crowd(users=3).write(tmp_path / "crowd.csv", domain=tmp_path / "domain.txt")
     assert list(tmp_path.iterdir()) == []

@@ -63,6 +63,7 @@ def test_a_release_is_charged(folder):
 def test_a_history_fits_a_narrow_terminal(folder, monkeypatch):
     assert release("--label", "weekly report for the board").exit_code == 0
     narrow = []
+    # a terminal of this width, and what it is told
     monkeypatch.setattr(ledgers, "Console", lambda **more: SimpleNamespace(is_terminal=True, width=60))
     monkeypatch.setattr(ledgers, "_say", narrow.append)
     ledgers.history(folder / "visits.ledger")
@@ -131,7 +132,7 @@ def test_an_output_that_is_lost_can_be_recovered(folder, monkeypatch):
     def lost(*_, **__):
         raise UnwritableTarget("'r.json' cannot be written: no space. Nothing was written.")
 
-    monkeypatch.setattr(crowdgram.Release, "save", lost)
+    monkeypatch.setattr(crowdgram.Release, "save", lost)  # a fault after the ledger is settled
     done = release()
     assert done.exit_code == 2
     assert "The release is kept in the ledger: crowdgram ledger recover 'visits.ledger' -o FILE" in done.output

@@ -201,6 +201,7 @@ def lines_of(name):
     return "".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [None, "csv", "tsv", "jsonl", "parquet"])
 def test_a_table_is_read_from_standard_input(folder, kind):
     content = {

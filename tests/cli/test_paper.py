@@ -175,6 +175,7 @@ def test_sums_drawn_at_once_get_the_noise_of_a_release(name, adjacency, monkeypa
     crowd = Crowd(users=400, rows=7, items=5, seed=1)
     seen = []
     real = complexity.from_noisy_sums
+    # a watch on what is handed on
     monkeypatch.setattr(complexity, "from_noisy_sums", lambda *given: seen.append(given) or real(*given))
     assert complexity._RUNS[name](question, crowd).sum() == pytest.approx(1.0)
     made = release(
@@ -214,6 +215,7 @@ def test_sums_drawn_at_once_get_the_noise_of_a_release(name, adjacency, monkeypa
     ],
 )
 def test_complexity_refuses_before_it_measures(arguments, words, monkeypatch):
+    # a watch: measuring takes long
     monkeypatch.setattr(complexity, "_measure", lambda *_: pytest.fail("something was measured"))
     result = run("complexity", *arguments)
     assert result.exit_code == 2, result.output
@@ -235,7 +237,7 @@ def test_errata_with_their_measurements():
 
 def test_errata_without(monkeypatch):
     broken = Erratum(1, "T[red]itle", "as printed", "as it should be", "privacy", lambda: pytest.fail("measured"))
-    monkeypatch.setattr(errata, "ERRATA", (broken,))
+    monkeypatch.setattr(errata, "ERRATA", (broken,))  # an erratum of another form than the real ones
     result = run("errata", "--no-measure")
     assert result.exit_code == 0, result.stderr
     lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
@@ -250,5 +252,5 @@ def test_errata_without(monkeypatch):
 @pytest.mark.parametrize(("exact", "relation"), [(True, "is 2.5"), (False, "is at least 2.5")])
 def test_a_bound_is_not_called_exact(exact, relation, monkeypatch):
     found = Erratum(1, "One", "p", "c", "privacy", lambda: Measured(0.5, 2.5, exact, "by hand"))
-    monkeypatch.setattr(errata, "ERRATA", (found,))
+    monkeypatch.setattr(errata, "ERRATA", (found,))  # an erratum of another form than the real ones
     assert f"epsilon {relation}, claimed 0.5: by hand" in run("errata").stdout

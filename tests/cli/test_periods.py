@@ -120,7 +120,7 @@ def test_an_overall_limit(folder):
 
 
 def test_many_periods_are_cut(folder, monkeypatch):
-    monkeypatch.setattr(periods, "_MOST_PERIODS", 1)
+    monkeypatch.setattr(periods, "_MOST_PERIODS", 1)  # a limit that a few periods reach
     for period in ("2026-09", "2026-10", "2026-11"):
         assert release(period, output=f"{period}.json").exit_code == 0
     shown = run("ledger", "show", "v.ledger").output

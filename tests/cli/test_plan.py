@@ -16,6 +16,7 @@ FIGURES = ["--users", 500, "--rows-per-user", 5, "--items", 10, "--epsilon", 1, 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # fewer simulated releases: the words are tested here
     monkeypatch.setattr("crowdgram.planning.expected.MOST_RUNS", 4)
     return tmp_path
 

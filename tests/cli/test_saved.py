@@ -180,7 +180,7 @@ def test_what_fails_on_a_saved_release_is_shown(folder, monkeypatch):
     def broken(*_):
         raise ValueError("of public content")
 
-    monkeypatch.setattr("crowdgram.export.json_file.load", broken)
+    monkeypatch.setattr("crowdgram.export.json_file.load", broken)  # stands for a bug of ours
     result = run("compare", "one.json", "two.json")
     assert result.exit_code == 1
     assert "unexpected ValueError: of public content." in words(result.stderr)

@@ -67,6 +67,7 @@ def test_dates_and_gaps(folder):
     assert "- stands for an item that is not listed in that release." in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["s.html", "s.csv", "s.png", "s.svg", "s.pdf"])
 def test_files(folder, name):
     if name[-3:] in ("png", "svg", "pdf"):

@@ -73,6 +73,7 @@ def form(path, **more):
     return {**asked, "domain_kind": "list", "domain_list": "a\nb\r\nc\n\nd", **more}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
 def test_nothing_of_any_row_is_shown_before_a_release(post, tmp_path, kind):
     path = table(tmp_path, kind)
@@ -139,7 +140,7 @@ def test_an_unexpected_error_shows_its_kind_only(post, work, tmp_path, monkeypat
     def fails(*_, **__):
         raise RuntimeError(ODD[0])
 
-    monkeypatch.setattr("crowdgram.explore.work.check", fails)
+    monkeypatch.setattr("crowdgram.explore.work.check", fails)  # stands for a bug of ours
     answer = post("/check", form(table(tmp_path)))
     assert answer.status_code == 500
     assert ODD[0] not in answer.text
@@ -214,6 +215,7 @@ def test_releases_are_made_one_at_a_time(work, post, tmp_path, monkeypatch):
         assert go.wait(10)
         raise crowdgram.errors.EngineFailure("stopped.", stage=None)
 
+    # a release that lasts until the test lets it end
     monkeypatch.setattr("crowdgram.explore.work.releases.release", slow)
     asked, answers = form(table(tmp_path)), []
     first = threading.Thread(target=lambda: answers.append(post("/release", asked)))
@@ -257,7 +259,7 @@ def test_what_is_paid_for_is_kept_if_its_report_fails(post, work, tmp_path, monk
     def fails(*_, **__):
         raise MemoryError(ODD[0])
 
-    monkeypatch.setattr("crowdgram.explore.work.page", fails)
+    monkeypatch.setattr("crowdgram.explore.work.page", fails)  # stands for a bug of ours
     made = post("/release", form(table(tmp_path))).json()
     assert made["report"] is False
     assert "The report could not be drawn" in made["warnings"][-1]
@@ -278,6 +280,7 @@ JOBS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JOBS)
 def test_the_copied_command_and_code_are_the_job(name, tmp_path):
     asked = form("visits.parquet", **JOBS[name])

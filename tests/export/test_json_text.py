@@ -20,20 +20,20 @@ def test_short_documents_are_written_as_ever():
 
 
 def test_long_lists_hold_the_same_values_on_one_line(monkeypatch):
-    monkeypatch.setattr(json_text, "PIECE", 1000)
-    drawn = np.random.default_rng(4).random(json_text.LONG - len(ODD) + 17) * 10.0 ** np.random.default_rng(5).integers(
-        -300, 300, json_text.LONG - len(ODD) + 17
-    )
+    monkeypatch.setattr(json_text, "PIECE", 1000)  # a limit that a short list reaches
+    drawn = np.random.default_rng(4).random(json_text.LONG_LIST - len(ODD) + 17) * 10.0 ** np.random.default_rng(
+        5
+    ).integers(-300, 300, json_text.LONG_LIST - len(ODD) + 17)
     numbers = np.concatenate([ODD, drawn])
-    items = [f'"{number}"\n' for number in range(json_text.LONG)]
-    text = document_text({"numbers": numbers, "part": numbers[::2][: json_text.LONG // 2], "items": items})
-    assert len(text.splitlines()) < json_text.LONG
+    items = [f'"{number}"\n' for number in range(json_text.LONG_LIST)]
+    text = document_text({"numbers": numbers, "part": numbers[::2][: json_text.LONG_LIST // 2], "items": items})
+    assert len(text.splitlines()) < json_text.LONG_LIST
     read = json.loads(text)
     assert np.array(read["numbers"], dtype=np.float64).tobytes() == (numbers + 0.0).tobytes()
     assert read["items"] == items
 
 
-@pytest.mark.parametrize("size", [3, json_text.LONG])
+@pytest.mark.parametrize("size", [3, json_text.LONG_LIST])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_json_has_no_word_for_is_refused(size, bad):
     numbers = np.zeros(size)

@@ -22,7 +22,7 @@ from ..results.synthetic import grouped, made, zipf
 from ..results.test_covariance import SCALE, bar, released, top_heavy
 from ..thorough import combined
 
-THETA, USERS, RUNS = top_heavy(60), 9_000, 300
+THETA, USERS, RUNS = top_heavy(60), 9_000, 200
 
 
 def plain(rng, theta=THETA, users=USERS, *, total_error=None, claimed=1.0, **options):

@@ -44,6 +44,7 @@ def errors(k, level, shape, seed=1):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("k", "level"), [(FEWEST // 2, 0.1), (300, 0.2), (2 * STRATUM, 0.4)])
 def test_shrinkage_learns_what_a_prior_is_worth(shape, k, level):

@@ -86,6 +86,7 @@ def test_the_bound_is_what_users_have_and_counts_are_theirs():
     assert events[0].purpose == "users by items, first look"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "size", "kind"), [(1e-6, 1, "l"), (1e-6, 40, "g"), (0.0, 40, "l")])
 def test_the_noise_is_chosen_by_what_users_have(delta, size, kind):
     """Laplace noise grows as the bound, Gaussian noise as its root; without a delta there is one only."""

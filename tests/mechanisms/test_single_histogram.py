@@ -129,6 +129,7 @@ def test_rows_that_differ_much_get_rounds_and_are_looked_at_once():
     assert len(looks) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("request_", "mechanism", "whole"),
     [(replace(ROWS, max_rows_per_user=5), "auto", True), (USERS, "auto", False), (USERS, "adaptive", True)],

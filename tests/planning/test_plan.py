@@ -35,7 +35,7 @@ def quick(monkeypatch):
 @pytest.fixture(scope="module")
 def small():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("crowdgram.planning.expected.MOST_RUNS", 4)
+        patch.setattr("crowdgram.planning.expected.MOST_RUNS", 4)  # fewer simulated releases, as in `quick`
         return crowdgram.plan(**SMALL, delta=1e-6)
 
 
@@ -82,6 +82,7 @@ def test_a_plan_is_near_what_releases_do():
     assert planned.l1_error == pytest.approx(np.mean(errors), rel=0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", ["rows", "users"])
 def test_sampling_errors_are_those_of_drawn_crowds(weight):
     """The variance of 200 crowds of 200 users with 30 items: a tenth of standard error, a third of tolerance."""
@@ -217,6 +218,7 @@ def test_an_earlier_release_gives_the_crowd(tmp_path):
     assert crowdgram.plan(like=made, epsilon=1.0, users=200_000, tails="alike").users == 200_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", ["rows", "users"])
 @pytest.mark.parametrize("tastes", [0.0, 0.3])
 def test_tastes_are_read_back(tmp_path, weight, tastes):

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from crowdgram.errors import InvalidArgument
 from crowdgram.mechanisms import Auto, Laplace
-from crowdgram.planning.shapes import TAILS, TASTES, Shape, number_of, zipf_shares
+from crowdgram.planning.shapes import TAIL_PRESETS, TASTE_PRESETS, Shape, number_of, zipf_shares
 from crowdgram.planning.simulation import MOST_DRAWS, Crowd, run_mechanism, simulate
 from crowdgram.privacy import Guarantee
 from crowdgram.tables import CappedRows, Centre, RowsByStratum, SampledRow, UsersByHalf, UsersByRows
@@ -81,7 +81,7 @@ def test_the_answer_is_by_rows_or_by_users():
 
 
 @pytest.mark.parametrize("rows", [1, 1.5, 3, 40, 900])
-@pytest.mark.parametrize("tails", TAILS.values())
+@pytest.mark.parametrize("tails", TAIL_PRESETS.values())
 def test_users_have_so_many_rows_on_average(rows, tails):
     shape = Shape(100, rows, zipf_shares(5, 1), tails, 0.0)
     drawn = shape.rows_at((np.arange(50_000) + 0.5) / 50_000)
@@ -95,7 +95,7 @@ def test_users_have_so_many_rows_on_average(rows, tails):
 
 
 @pytest.mark.parametrize(("users", "rows", "items"), [(3000, 12, 40), (3000, 80, 20), (200_000, 80, 20)])
-@pytest.mark.parametrize("tastes", TASTES.values())
+@pytest.mark.parametrize("tastes", TASTE_PRESETS.values())
 def test_a_crowd_is_as_its_shape_says(users, rows, items, tastes):
     """Rows drawn one by one, counts drawn at once, and users who stand for many."""
     shape = Shape(users, rows, zipf_shares(items, 1), 0.5, tastes)
@@ -142,6 +142,10 @@ def test_noise_is_as_large_as_that_of_a_release():
 @pytest.mark.parametrize("value", ["odd", -0.1, 3.5, True, None, [1]])
 def test_a_preset_or_a_number_is_needed(value):
     with pytest.raises(InvalidArgument, match=r"tails=.*'alike', 'typical', 'very different', or a number from 0 to 3"):
-        number_of("tails", value, TAILS)
-    assert number_of("tastes", "very-different", TASTES) == number_of("tastes", "very different", TASTES) == 0.5
-    assert number_of("tastes", 0.25, TASTES) == 0.25
+        number_of("tails", value, TAIL_PRESETS)
+    assert (
+        number_of("tastes", "very-different", TASTE_PRESETS)
+        == number_of("tastes", "very different", TASTE_PRESETS)
+        == 0.5
+    )
+    assert number_of("tastes", 0.25, TASTE_PRESETS) == 0.25

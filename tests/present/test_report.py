@@ -107,7 +107,7 @@ def test_a_page_lists_all_items_and_says_what_its_table_leaves_out():
 
 
 def test_the_list_has_a_bound(monkeypatch):
-    monkeypatch.setattr(data, "MOST_ITEMS", 10)
+    monkeypatch.setattr(data, "MOST_LISTED", 10)  # a limit that a few items reach
     text = page(made(np.arange(12, 0, -1) / 78, np.full(12, 1e-5), [f"i{n}" for n in range(12)], ("item",)))
     assert "The first 10 of 12. The saved release has all." in text
     assert Tables(text).column("one-list", "item") == [f"i{n}" for n in range(10)]

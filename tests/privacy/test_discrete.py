@@ -13,7 +13,7 @@ from scipy import stats
 
 from crowdgram.privacy import OPENDP, chances, discrete, noise
 from crowdgram.privacy.chances import ALWAYS, Chance, Chances, exponential, exponential_rest, logistic
-from crowdgram.privacy.discrete import FINE, FURTHEST, GUARD, discrete_gaussian, discrete_laplace
+from crowdgram.privacy.discrete import FINE, GUARD, MOST_UNITS, discrete_gaussian, discrete_laplace
 
 FALSE_ALARM = 1e-6
 RATES = [Fraction(1, 2**60), Fraction(1.2345e-7), Fraction(1, 3), Fraction(63, 64), Fraction(355, 113), Fraction(127)]
@@ -163,14 +163,14 @@ def test_the_parts_of_an_acceptance_make_its_chance(sigma):
 
 @pytest.mark.parametrize("sigma", [1.0, 1000.3, 2.0**56])
 def test_far_noise_is_decided_in_rationals(sigma):
-    """Beyond 128 in the exponent, beyond FURTHEST units, and beyond 64 bits."""
+    """Beyond 128 in the exponent, beyond MOST_UNITS units, and beyond 64 bits."""
     parts = discrete._Gaussian(Fraction(sigma))
     for size in (math.ceil(18 * sigma), math.ceil(140 * sigma), 2**70):
         drawn = np.array([size, -size], dtype=object if size >= 2**62 else np.int64)
         assert parts.kept(drawn, lambda count: b"\xff" * count).tolist() == [False, False]
         if size < 20 * sigma:  # U = 0 is below any chance, but is seen to be only after as many digits as that has
             assert parts.kept(drawn, lambda count: bytes(count)).tolist() == [True, True]
-    assert not len(parts.floors(np.array([math.ceil(140 * sigma) * (FURTHEST >> 31)]))[0])
+    assert not len(parts.floors(np.array([math.ceil(140 * sigma) * (MOST_UNITS >> 31)]))[0])
 
 
 @pytest.mark.parametrize("sigma", [1.0, 3.7, 1000.3])
@@ -190,7 +190,7 @@ def test_risky_noise_is_lost_by_its_rest_alone(sigma):
 
 def test_noise_beyond_64_bits_saturates(monkeypatch):
     huge = np.array([2**70, -(2**70), 5, 2**63], dtype=object)
-    monkeypatch.setattr(noise, "discrete_laplace", lambda *_: huge)
+    monkeypatch.setattr(noise, "discrete_laplace", lambda *_: huge)  # a draw that is too rare to wait for
     noisy = noise.add_discrete_laplace([0, 0, 2**62, -(2**62)], 2.0)
     assert noisy.tolist() == [2**63 - 1, -(2**63), 2**62 + 5, 2**62]
 
@@ -205,6 +205,7 @@ def test_a_geometric_variable_leaves_64_bits_as_it_must(times, kind, monkeypatch
             return np.full(size, self.left >= 0)
 
     geometric = discrete._Geometric(Fraction(2.0**55) + 1)
+    # digits that are too rare to wait for
     monkeypatch.setattr(geometric, "_high", Some(lambda places: (2**places, 2**places)))
     found = geometric.draw(3, os.urandom)
     assert found.dtype == kind
@@ -234,6 +235,7 @@ def test_many_draws_fit_the_exact_probabilities(draw, scale, reach):
     assert stats.chisquare(found, 300_000 * cells(kind, 1.05 * scale, reach)).pvalue < FALSE_ALARM  # its power
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 @pytest.mark.parametrize("scale", [3.7, 2.0**30 / 0.7])
 def test_they_draw_what_opendp_draws(kind, scale):

@@ -279,7 +279,7 @@ class TestRefusing:
                 state(path)
 
     def test_a_busy_ledger(self, ledger, path, monkeypatch):
-        monkeypatch.setattr(module, "LOCK_SECONDS", 0.1)
+        monkeypatch.setattr(module, "LOCK_SECONDS", 0.1)  # a lock is waited for no longer than this
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerFailure, match="another process has used it"):

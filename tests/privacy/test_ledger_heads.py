@@ -305,17 +305,17 @@ class TestFileSystems:
     )
     def test_networks(self, tmp_path, monkeypatch, folder, kind):
         (tmp_path / "mountinfo").write_text(MOUNTS)
-        monkeypatch.setattr(file_systems, "MOUNTS", tmp_path / "mountinfo")
+        monkeypatch.setattr(file_systems, "MOUNTS", tmp_path / "mountinfo")  # a machine with these mounts
         assert file_systems.network_of(folder) == kind
 
     def test_elsewhere_nothing_is_known(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(file_systems, "MOUNTS", tmp_path / "none")
+        monkeypatch.setattr(file_systems, "MOUNTS", tmp_path / "none")  # a machine with these mounts
         assert file_systems.network_of(tmp_path) is None
 
     def test_a_ledger_there_needs_its_makers_word(self, tmp_path, monkeypatch):
         local = Ledger.create(tmp_path / "local", 1.0)
         (tmp_path / "mountinfo").write_text(f"30 27 0:40 / {tmp_path} rw,relatime - nfs4 server:/data rw\n")
-        monkeypatch.setattr(file_systems, "MOUNTS", tmp_path / "mountinfo")
+        monkeypatch.setattr(file_systems, "MOUNTS", tmp_path / "mountinfo")  # a machine with these mounts
         with pytest.raises(LedgerFailure, match=r"network .*\(nfs4\).*Nothing was charged\..*--network"):
             Ledger.create(tmp_path / "there", 1.0)
         assert not (tmp_path / "there").exists()

@@ -60,6 +60,7 @@ def test_smooth_laplace_bound_is_above_the_exact_curve(
 ) -> None:
     epsilons = np.linspace(-0.99, 0.99, 101) * shift / scale
     exact = laplace_deltas(shift, scale, epsilons)
+    # the bound for large sensitivities, for small ones
     monkeypatch.setattr("crowdgram.privacy.losses.EXACT_SENSITIVITY", 0)
     smooth = laplace_deltas(shift, scale, epsilons)
     assert (smooth >= exact - 1e-15).all()

@@ -288,6 +288,7 @@ def test_a_version_whose_noise_is_wrong_draws_nothing(version, opendp_is, monkey
     opendp_is(version)
     drawn = []
     for made in ("_laplace_measurement", "_gaussian_measurement", "_choice_measurement"):
+        # a watch: nothing may be built to draw with
         monkeypatch.setattr(noise, made, lambda scale: drawn.append(scale))
     zeros = np.zeros(3, dtype=np.int64)
     for draw in (

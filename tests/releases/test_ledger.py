@@ -15,7 +15,7 @@ from crowdgram import Discover, Ledger
 from crowdgram.errors import BudgetExceeded, EngineFailure, InvalidArgument, InvalidTable, LedgerFailure
 from crowdgram.mechanisms import Adaptive, Auto, Discovering, Laplace, Request
 from crowdgram.privacy import Guarantee
-from crowdgram.releases import budgets, largest_epsilon
+from crowdgram.releases import Charge, budgets, largest_epsilon
 from crowdgram.releases.pipeline import run
 from crowdgram.releases.query import Query
 from crowdgram.releases.registry import MECHANISMS, as_mechanism
@@ -178,12 +178,13 @@ def test_a_refusal_says_what_would_fit(ledger):
         release(epsilon=0.5, mechanism="gaussian", delta=1e-5, ledger=ledger)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "gaussian", "paper"])
 @pytest.mark.parametrize("spent", [0.4, 2.0])
 def test_the_largest_epsilon_fits_and_no_more(ledger, mechanism, spent):
     ledger.charge(Laplace().plan(Guarantee(spent), PUBLIC, 5), Guarantee(spent), mechanism="laplace", weight="rows")
     asked = Guarantee(1.0, 0.0 if mechanism == "laplace" else 1e-8)
-    found = largest_epsilon(ledger, asked, as_mechanism(mechanism), PUBLIC, 5)
+    found = largest_epsilon(ledger, Charge(asked, as_mechanism(mechanism), PUBLIC, items=5))
     assert ledger.fits(as_mechanism(mechanism).plan(Guarantee(found, asked.delta), PUBLIC, 5))
     assert found == 3.0 or not ledger.fits(
         as_mechanism(mechanism).plan(Guarantee(found * 1.02, asked.delta), PUBLIC, 5)
@@ -253,7 +254,7 @@ def test_a_release_that_cannot_be_stored_is_not_shown(ledger, monkeypatch):
     def full(*_):
         raise LedgerFailure("the disk is full.", path=ledger.path)
 
-    monkeypatch.setattr(Ledger, "settle", full)
+    monkeypatch.setattr(Ledger, "settle", full)  # a fault, as of a full disk
     with pytest.raises(LedgerFailure, match=r"the disk is full\. Release 1 stays charged.*not shown"):
         release(ledger=ledger)
     assert not ledger.history()[0].finished
@@ -278,7 +279,7 @@ def test_the_stored_document_is_the_saved_file(ledger, tmp_path):
 
 def test_room_is_asked_for_the_domain(ledger, monkeypatch):
     seen = []
-    monkeypatch.setattr(Ledger, "_check_room", lambda _, room: seen.append(room))
+    monkeypatch.setattr(Ledger, "_check_room", lambda _, room: seen.append(room))  # a watch on what is asked for
     release(ledger=ledger)
     assert seen == [5 * budgets.BYTES_FOR_ITEM]
 

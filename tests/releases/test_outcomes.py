@@ -219,6 +219,7 @@ def test_counts_are_divided_by_the_same_queries_whatever_the_table_holds(monkeyp
         said = []
         with DuckEngine.embedded() as engine:
             keep, exchange = engine.keep, engine.exchange
+            # watches on the queries that are made
             monkeypatch.setattr(
                 engine, "keep", lambda table, stage, keep=keep, said=said: said.append(stage) or keep(table, stage)
             )

@@ -534,7 +534,7 @@ def test_only_equal_coordinates_and_stretches_are_even():
 
 
 def test_a_user_over_the_row_limit_is_divided_down(counted, monkeypatch):
-    monkeypatch.setattr(counts_module, "ROW_LIMIT", 50)
+    monkeypatch.setattr(counts_module, "ROW_LIMIT", 50)  # a limit that a small table reaches
     rows, domain = one_huge_user()
     counts, expected = counted(rows, domain), placed(users_of(rows), domain)
     assert max(user.rows for user in expected) <= 50
@@ -556,6 +556,7 @@ def test_nothing_larger_than_the_domain_is_collected(counted, monkeypatch):
         return collected
 
     for name in ("fetch", "count_by_bin"):
+        # a watch on what leaves the engine
         monkeypatch.setattr(counts.engine, name, watched(getattr(counts.engine, name)))
     for statistic in (CappedRows(1), SampledRow(2, "s"), UsersByRows(EDGES), UsersByHalf(len(domain), 0, 2)):
         counts.sum(statistic)

@@ -131,8 +131,9 @@ def test_filters_counts_and_dates(address):
     assert len(cells(source, [True, False], item="ok")) > 5
 
 
+@pytest.mark.slow
 def test_batches(address, monkeypatch):
-    monkeypatch.setattr(streams, "BATCH", 7)
+    monkeypatch.setattr(streams, "BATCH", 7)  # a limit that a small table reaches
     assert cells(Database(address, table="visits")) == expected()
 
 

@@ -277,7 +277,7 @@ def test_ibis_expressions_cannot_fail_either(neighbours):
 def fuzz(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "bench"))
     yield importlib.import_module("fuzz")
-    for name in ("fuzz", "hostile"):
+    for name in ("fuzz", "hostile", "odd_expressions", "odd_files", "odd_values"):
         sys.modules.pop(name, None)
 
 

@@ -123,7 +123,7 @@ def test_too_little_memory_is_said(monkeypatch):
     def full(*_):
         raise MemoryError("Unable to allocate 914872635 bytes")
 
-    monkeypatch.setattr("crowdgram.tables.count_rows", full)
+    monkeypatch.setattr("crowdgram.tables.count_rows", full)  # a fault of the engine
     with pytest.raises(EngineFailure, match=r"^there is too little memory for this release") as caught:
         crowdgram.release(TABLE, **ASKED)
     assert "914872635" not in str(caught.value)

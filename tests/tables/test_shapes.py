@@ -113,13 +113,14 @@ def test_a_constant_that_looks_like_a_fresh_name(engine, memory):
 
 
 def test_what_is_remembered_has_a_bound(engine, memory, monkeypatch):
-    monkeypatch.setattr(shapes, "_MOST_SHAPES", 3)
+    monkeypatch.setattr(shapes, "_MOST_SHAPES", 3)  # a limit that a few queries reach
     t = engine.upload(ROWS, "testing")
     for number in range(10):
         written(engine, t.filter(t.user > number))
         assert len(memory) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "known"),
     [

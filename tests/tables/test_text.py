@@ -182,6 +182,7 @@ ENCODINGS = {
 """Bytes that a server of this encoding can hold and that are no text in it; in UTF8, by a cast without a function."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", [None, "LATIN1"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_text_of_postgres_that_its_encoding_leaves_out_is_missing(server, encoding, client, monkeypatch):  # noqa: F811

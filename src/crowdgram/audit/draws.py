@@ -25,7 +25,7 @@ from ..privacy import noise
 
 __all__ = ["Asked", "Draw", "Path", "Sampling", "Tilt"]
 
-FAR = 12.0
+GIVEN_UP = 12.0
 """Standard deviations that an item of the second table alone is kept below its value: it is given up then."""
 
 
@@ -188,7 +188,7 @@ class Sampling:
             )
         mine, lone = self._alone(one.kind, ours, set(ours) - set(theirs), one.scale)
         both = dict(zip(shared, self._noisy(one.kind, xs, others, one.scale, lone), strict=True))
-        down = round(FAR * one.scale)
+        down = round(GIVEN_UP * one.scale)
         return (
             [both[name] if name in both else mine[name] for name in one.names],
             [both[name] if name in both else theirs[name] - down for name in other.names],

@@ -18,8 +18,8 @@ __all__ = ["Pair", "RowPair", "Tables", "open_tables", "pairs_for"]
 Users = Mapping[int, Mapping[int, int]]
 """For each user, the rows of each item."""
 
-CROWD = 200
-TARGET = CROWD
+OTHER_USERS = 200
+TARGET = OTHER_USERS
 
 
 class Tables(Protocol):
@@ -120,7 +120,7 @@ def open_tables(pair: Tables) -> Iterator[tuple[Any, Any]]:
 
 
 def _crowd(rows: Mapping[int, int]) -> dict[int, Mapping[int, int]]:
-    return dict.fromkeys(range(CROWD), rows)
+    return dict.fromkeys(range(OTHER_USERS), rows)
 
 
 def _cells(users: Users) -> pa.Table:

@@ -29,13 +29,13 @@ from .pairs import RowPair
 __all__ = ["WHOLE_RELEASES", "WholeRelease", "release_cases", "run_periods", "run_release"]
 
 TARGET_USER = 10**6
-ON_EDGE = 48
+ON_SEARCH_EDGE = 48
 """Users of an item that is found about as often as not, at epsilon = 1 and delta = 1e-6: all rounds are about it."""
 UNSHARED_ITEMS = 1100
 """Items of one user alone: more than are weighed."""
 GROUP_VALUES, KINDS, PLACES, REACHED = range(4), range(2), range(3), range(12)
 PERIODS = ("2026-10", "2026-11")
-MANY = 30
+KNOWN_ITEMS = 30
 """Items of a release with a prior, so that it takes rounds."""
 HUGE = 2**62
 BINNED = Bins("2 * value", (0, 10, 20))
@@ -147,7 +147,7 @@ def _found_groups(adjacency: Adjacency) -> tuple[RowPair, ...]:
 def _pairs(
     columns: tuple[str, ...], adjacency: Adjacency, named: Callable[[int], tuple[int, ...]]
 ) -> tuple[RowPair, ...]:
-    edge = tuple((16 * n + item, *named(item)) for n in range(ON_EDGE) for item in range(16))
+    edge = tuple((16 * n + item, *named(item)) for n in range(ON_SEARCH_EDGE) for item in range(16))
     common = tuple((user, *named(item)) for user in range(200) for item in range(4))
 
     def own(items: Iterable[int]) -> RowTuples:
@@ -256,8 +256,11 @@ def _reached(adjacency: Adjacency) -> tuple[RowPair, ...]:
 def _wrongly_known(adjacency: Adjacency) -> tuple[RowPair, ...]:
     """A user of the item that a prior takes for the most common, which nobody else has; a user of the crowd's items."""
     columns = ("user", "item")
-    crowd = tuple((user, item) for user in range(200) for item in range(1, MANY) for _ in range(3))
-    rare, usual = ((TARGET_USER, 0),) * 90, tuple((TARGET_USER, item) for item in range(1, MANY) for _ in range(3))
+    crowd = tuple((user, item) for user in range(200) for item in range(1, KNOWN_ITEMS) for _ in range(3))
+    rare, usual = (
+        ((TARGET_USER, 0),) * 90,
+        tuple((TARGET_USER, item) for item in range(1, KNOWN_ITEMS) for _ in range(3)),
+    )
     return (
         RowPair("a user of what a wrong prior expects", columns, crowd, rare, _replaced(adjacency, usual)),
         RowPair("a user against a wrong prior", columns, crowd, usual, _replaced(adjacency, rare)),
@@ -316,7 +319,7 @@ WHOLE_RELEASES = {
         ),
         WholeRelease(
             "prior",
-            {"item": "item", "domain": list(range(MANY))},
+            {"item": "item", "domain": list(range(KNOWN_ITEMS))},
             _wrongly_known,
             run_release,
             options={"prior": {0: 1.0}},

@@ -33,7 +33,7 @@ from .progress import Stages
 
 __all__ = ["Options", "run"]
 
-FIGURES = ("claimed epsilon", "delta", "at least")
+NUMERIC = ("claimed epsilon", "delta", "at least")
 NOISE_KINDS: tuple[tuple[Literal["laplace", "gaussian"], float], ...] = (("laplace", 0.0), ("gaussian", 1e-6))
 """Kinds of noise, with a delta that each can serve."""
 FORM_RUNS = 1000
@@ -178,8 +178,8 @@ def _judge(finding: Finding) -> _Line:
 
 def _show(console: Console, lines: list[_Line], options: Options) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("mechanism", "weight", "adjacency", *FIGURES, "verdict"):
-        table.add_column(name, justify="right" if name in FIGURES else "left", no_wrap=True)
+    for name in ("mechanism", "weight", "adjacency", *NUMERIC, "verdict"):
+        table.add_column(name, justify="right" if name in NUMERIC else "left", no_wrap=True)
     for line in lines:
         found, claim = line.finding, line.finding.claim
         table.add_row(

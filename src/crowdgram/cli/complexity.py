@@ -47,7 +47,7 @@ COMPARED = {
 }
 """What can be measured, with the name to show."""
 
-PURE = frozenset({"no-privacy", "auto", "laplace"})
+SERVE_PURE = frozenset({"no-privacy", "auto", "laplace"})
 """Those that can serve delta=0."""
 
 BOUNDS = {

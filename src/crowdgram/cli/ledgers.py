@@ -285,7 +285,7 @@ def _figures(ledger: Ledger, entries: list[Entry]) -> dict[str, Any]:
 def _would_fit(ledger: Ledger, *, last: bool = False) -> list[dict[str, Any]]:
     """The largest epsilon that would fit, by mechanism; or by the last of these, the default one, alone."""
     from ..mechanisms import Auto, Gaussian, Laplace, Mechanism, Request
-    from ..releases import largest_epsilon
+    from ..releases import Charge, largest_epsilon
 
     request = Request("rows", None, lambda _: None)
     usual = replace(ledger.budget, delta=USUAL_PART * ledger.budget.delta)
@@ -296,7 +296,7 @@ def _would_fit(ledger: Ledger, *, last: bool = False) -> list[dict[str, Any]]:
             "mechanism": mechanism.name,
             "delta": one.delta,
             # Few items set aside the most for looks, so that what fits for one fits for any number.
-            "epsilon": largest_epsilon(ledger, one, mechanism, request, 1),
+            "epsilon": largest_epsilon(ledger, Charge(one, mechanism, request, items=1)),
         }
         for mechanism, one in asked
     ]

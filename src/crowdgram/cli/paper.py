@@ -82,7 +82,7 @@ def complexity(
 ) -> None:
     """Measure how many users each mechanism needs for an l1 error of alpha, by rows a user."""
     from ..export import write_whole
-    from .complexity import COMPARED, PURE, Question, as_csv, as_json, measure, tables
+    from .complexity import COMPARED, SERVE_PURE, Question, as_csv, as_json, measure, tables
     from .figures import draw_complexity, png
     from .progress import Stages
 
@@ -94,7 +94,7 @@ def complexity(
                 f"--mechanisms {name!r}: needs to be among {', '.join(COMPARED)}.", argument="--mechanisms"
             )
     if delta == 0:
-        names = [name for name in names if name in PURE]
+        names = [name for name in names if name in SERVE_PURE]
     if not names:
         raise InvalidArgument(
             f"--mechanisms {mechanisms!r}: none of them can serve delta=0. Add laplace or auto.",

@@ -17,7 +17,7 @@ from ..privacy import Ledger
 from ..tables import Bins, Database, as_database, is_address
 from ..tables.bins import MOST_EDGES
 
-__all__ = ["Job", "Listed", "number", "opened", "optional", "path", "read_job", "text", "whole"]
+__all__ = ["Job", "Listed", "as_table", "number", "optional", "path", "read_job", "text", "whole"]
 
 _INLINE = 200
 """So many items of a pasted list stand in the Python code; more are in a file."""
@@ -73,9 +73,9 @@ class Job:
     period_column: str | None = None
 
     @property
-    def opened(self) -> object:
+    def given_table(self) -> object:
         """The table as the library takes it."""
-        return opened(self.source, self.table)
+        return as_table(self.source, self.table)
 
     def arguments(self) -> dict[str, Any]:
         """All arguments of `release` but the table, the budget and the ledger."""
@@ -173,7 +173,7 @@ class Job:
         )
 
 
-def opened(source: str, table: str | None) -> object:
+def as_table(source: str, table: str | None) -> object:
     """A table by its path or address, and by its name if it is in a database. The errors are for the page's fields, and
     do not quote an address, which may hold a password.
     """

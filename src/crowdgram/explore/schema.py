@@ -8,7 +8,7 @@ from ..errors import UnreadableSource
 from ..releases.exception_hygiene import sanitize_errors
 from ..tables import as_database
 from ..tables.sources import is_text, open_source
-from .jobs import opened
+from .jobs import as_table
 
 __all__ = ["columns_of"]
 
@@ -26,7 +26,7 @@ def columns_of(source: str, table: str | None) -> dict[str, str] | None:
     """
     if source == "-":
         raise UnreadableSource("table='-': needs to be a file or a database here.")
-    chosen: Any = opened(source, table)
+    chosen: Any = as_table(source, table)
     if as_database(chosen) is None and is_text(chosen):
         return None
     engine, found = open_source(chosen, None, "")

@@ -103,7 +103,10 @@ class Work:
         job = read_job(form)
         with self._turn, _own_warnings() as caught:
             checked = check(
-                job.opened, guarantee=Guarantee(job.epsilon, job.delta), ledger=job.open_ledger(), **job.arguments()
+                job.given_table,
+                guarantee=Guarantee(job.epsilon, job.delta),
+                ledger=job.open_ledger(),
+                **job.arguments(),
             )
             said = [printable(one) for one in (*(str(one.message) for one in caught), *checked.sentences())]
             if not form.get("users") or not form.get("rows_per_user"):
@@ -157,7 +160,7 @@ class Work:
     def _release(self, job: Job) -> Made:
         with _own_warnings() as caught:
             made: Any = releases.release(
-                job.opened,
+                job.given_table,
                 epsilon=job.epsilon,
                 delta=job.delta,
                 ledger=job.open_ledger(),

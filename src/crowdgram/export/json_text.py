@@ -13,7 +13,7 @@ from ..arrays import Floats
 
 __all__ = ["document_text"]
 
-LONG = 10_000
+LONG_LIST = 10_000
 """Lists from this length on are written on one line."""
 PIECE = 2**20
 """Numbers that are joined at once: their text is far below the 2 GiB that Arrow's strings can hold."""
@@ -30,8 +30,8 @@ def document_text(document: Mapping[str, Any]) -> str:
 
 def _value_text(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        return _array_text(value) if len(value) >= LONG else _value_text(value.tolist())
-    if isinstance(value, list) and len(value) >= LONG:
+        return _array_text(value) if len(value) >= LONG_LIST else _value_text(value.tolist())
+    if isinstance(value, list) and len(value) >= LONG_LIST:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1).replace("\n", "\n ")
 

@@ -27,8 +27,8 @@ from .writing import write_whole
 
 __all__ = ["Verified", "canonical", "check_signature", "sign", "signature_path", "verify"]
 
-SCHEMA, VERSION = "crowdgram-signature", 1
-CONTEXT = f"{SCHEMA} {VERSION}\n".encode()
+SCHEMA, SIGNATURE_VERSION = "crowdgram-signature", 1
+CONTEXT = f"{SCHEMA} {SIGNATURE_VERSION}\n".encode()
 """Before what is signed, so that a signature means nothing in any other format or version."""
 _KEYS = {"schema", "schema_version", "algorithm", "public_key", "signature"}
 
@@ -57,7 +57,7 @@ def sign(
     public = public_text(private)
     document = {
         "schema": SCHEMA,
-        "schema_version": VERSION,
+        "schema_version": SIGNATURE_VERSION,
         "algorithm": ALGORITHM,
         "public_key": public,
         "signature": base64.b64encode(private.sign(CONTEXT + content)).decode(),
@@ -137,10 +137,10 @@ def _read_signature(path: Saved) -> tuple[str, bytes]:
     if document.get("schema") != SCHEMA:
         raise UnreadableSource(f"{where!r} is no signature of a release. Give the file that 'crowdgram sign' wrote.")
     version, algorithm = document.get("schema_version"), document.get("algorithm")
-    if type(version) is not int or version != VERSION or algorithm != ALGORITHM:
+    if type(version) is not int or version != SIGNATURE_VERSION or algorithm != ALGORITHM:
         raise UnreadableSource(
             f"{where!r} is a signature of version {version!r:.20} by {algorithm!r:.20}; this Crowdgram reads version "
-            f"{VERSION} by {ALGORITHM!r}. Install a newer Crowdgram."
+            f"{SIGNATURE_VERSION} by {ALGORITHM!r}. Install a newer Crowdgram."
         )
     with contextlib.suppress(KeyError, TypeError, ValueError):
         stated, signed = document["public_key"], base64.b64decode(document["signature"], validate=True)

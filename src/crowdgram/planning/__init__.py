@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .expected import Bound, Expected
 from .planner import plan
-from .shapes import PRESETS, TAILS, TASTES, Preset
+from .shapes import PRESETS, TAIL_PRESETS, TASTE_PRESETS, Preset
 from .value import Plan
 
-__all__ = ["PRESETS", "TAILS", "TASTES", "Bound", "Expected", "Plan", "Preset", "plan"]
+__all__ = ["PRESETS", "TAIL_PRESETS", "TASTE_PRESETS", "Bound", "Expected", "Plan", "Preset", "plan"]

@@ -33,9 +33,9 @@ users, where a run is quick, three times as many.
 """
 SEARCH_RUNS, TUNING_RUNS = 3, 2
 """The same while a value is solved for, and while a contribution bound is tuned."""
-LIKELY = 1.96
+Z_95 = 1.96
 """19 of 20 releases err by less than so many root mean square errors."""
-NEAR = 1.0
+KERNEL_OCTAVES = 1.0
 """Items count for the error of an item of some share by how many octaves their own share is off: the standard
 deviation of the kernel.
 """
@@ -139,7 +139,7 @@ def without_privacy(asked: Question) -> Expected:
     """The table's own answer: it errs by nothing against itself, and by sampling against the population."""
     variance, p = sampling_variance(asked.shape, asked.weight), asked.shape.shares
     share = asked.share
-    return Expected("no privacy", 0.0, _l1_of(p, variance), LIKELY * math.sqrt(share * (1 - share) * variance))
+    return Expected("no privacy", 0.0, _l1_of(p, variance), Z_95 * math.sqrt(share * (1 - share) * variance))
 
 
 def sampling_variance(shape: Shape, weight: Weight) -> float:
@@ -211,7 +211,7 @@ class _Runs:
 
     def summary(self, way: str, *, bound: int | None = None, rounds: float | None = None) -> Expected:
         weights, squares = (np.array(each) for each in zip(*self._squares, strict=True))
-        within = LIKELY * math.sqrt(float(weights @ squares) / max(float(weights.sum()), 1e-300))
+        within = Z_95 * math.sqrt(float(weights @ squares) / max(float(weights.sum()), 1e-300))
         sampling = without_privacy(self.asked).sampling_error
         return Expected(way, self.mean, sampling, within, bound, rounds, self.standard_error)
 
@@ -220,7 +220,7 @@ def _near(truth: Floats, squares: Floats, share: float) -> tuple[float, float]:
     """The mean square error of the items whose share is near `share`, and how much it tells."""
     off = np.log2(np.maximum(truth, 1e-12) / share)
     nearest = float(np.abs(off).min())
-    weights = np.exp((nearest**2 - off**2) / (2 * NEAR**2))
+    weights = np.exp((nearest**2 - off**2) / (2 * KERNEL_OCTAVES**2))
     return math.exp(-(nearest**2) / 8), float(weights @ squares / weights.sum())
 
 

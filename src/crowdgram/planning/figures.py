@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import InvalidArgument
-from .shapes import MOST_ITEMS, MOST_USERS, zipf_shares
+from .shapes import MOST_PLANNED_ITEMS, MOST_PLANNED_USERS, zipf_shares
 from .solving import RANGES
 
 __all__ = ["check_numbers", "shares_of", "shown_share"]
@@ -19,9 +19,9 @@ def shares_of(items: object, zipf: object) -> Floats:
             "items=None: needs how many items there are, or may be. A plan does not look for them.", argument="items"
         )
     whole = isinstance(items, int | np.integer) and not isinstance(items, bool)
-    if not whole or not 2 <= items <= MOST_ITEMS:  # type: ignore[operator]
+    if not whole or not 2 <= items <= MOST_PLANNED_ITEMS:  # type: ignore[operator]
         raise InvalidArgument(
-            f"items={items!r}: needs to be a whole number from 2 to {MOST_ITEMS:,}.", argument="items"
+            f"items={items!r}: needs to be a whole number from 2 to {MOST_PLANNED_ITEMS:,}.", argument="items"
         )
     if isinstance(zipf, bool) or not isinstance(zipf, int | float) or not 0 <= zipf <= 5:
         raise InvalidArgument(f"zipf={zipf!r}: needs to be a number from 0 (all items alike) to 5.", argument="zipf")
@@ -44,7 +44,7 @@ def shown_share(share: object, shares: Floats) -> float:
 
 def check_numbers(given: dict[str, float | None], against: object) -> None:
     """Users and rows per user, where they are given, and whose answer a target is for."""
-    limits = {"users": (1, MOST_USERS), "rows_per_user": (1, RANGES["rows_per_user"].high)}
+    limits = {"users": (1, MOST_PLANNED_USERS), "rows_per_user": (1, RANGES["rows_per_user"].high)}
     for name, (low, high) in limits.items():
         value = given[name]
         if value is None:

@@ -13,7 +13,7 @@ from ..arrays import Floats
 from ..errors import InvalidArgument
 from ..export import load
 from ..results import GroupedRelease, Release
-from .shapes import TAILS, TASTES
+from .shapes import TAIL_PRESETS, TASTE_PRESETS
 
 __all__ = ["Likeness", "likeness"]
 
@@ -72,7 +72,7 @@ def _tails(release: Release, rows: float | None) -> float | None:
         a = math.log(bound / rows) / sigma
         return float(special.ndtr(sigma / 2 - a) - bound / rows * special.ndtr(-sigma / 2 - a))
 
-    low, high = 0.01, TAILS["very different"] * 1.5
+    low, high = 0.01, TAIL_PRESETS["very different"] * 1.5
     if part(low) >= above.value:
         return 0.0
     while high - low > 0.01:
@@ -89,12 +89,12 @@ def _tastes(release: Release, users: float | None, rows: float | None, tails: fl
         return None
     p = release.probabilities
     spread = float((p * (1 - p)).sum())
-    sigma = TAILS["typical"] if tails is None else tails
+    sigma = TAIL_PRESETS["typical"] if tails is None else tails
     alone = math.exp(sigma**2) if release.weight == "rows" else 1.0
     if spread <= 0:
         return None
     each = float((release.sampling_errors**2).sum()) / spread * users / alone
     one = 1 / (rows * alone) if release.weight == "rows" else 1 / rows
     if rows <= 1 or one >= 1:
-        return TASTES["alike"]
+        return TASTE_PRESETS["alike"]
     return float(np.clip((each - one) / (1 - one), 0.0, _MOST_TASTE))

@@ -15,7 +15,7 @@ from ..releases.query import Column, Columns, check_weight
 from .expected import SEARCH_RUNS, Expected, Question, expected_auto, expected_plain, paper_bounds, without_privacy
 from .figures import check_numbers, shares_of, shown_share
 from .likeness import Likeness, likeness
-from .shapes import TAILS, TASTES, Preset, Shape, number_of
+from .shapes import TAIL_PRESETS, TASTE_PRESETS, Preset, Shape, number_of
 from .solving import solve
 from .value import Plan
 
@@ -98,8 +98,8 @@ def plan(
     missing = _missing(given, target_error)
     shares = shares_of(items, zipf) if earlier is None or items is not None else earlier.shares / earlier.shares.sum()
     numbers = {
-        "tails": number_of("tails", _first(tails, earlier and earlier.tails), TAILS),
-        "tastes": number_of("tastes", _first(tastes, earlier and earlier.tastes), TASTES),
+        "tails": number_of("tails", _first(tails, earlier and earlier.tails), TAIL_PRESETS),
+        "tastes": number_of("tastes", _first(tastes, earlier and earlier.tastes), TASTE_PRESETS),
     }
     check_numbers(given, against)
     discovery_share = checked.discovery_share if checked is not None else _share_of(sought, public)

@@ -9,7 +9,7 @@ from ..mechanisms import Weight
 from ..privacy import Adjacency, Guarantee
 from .expected import Expected, Question, expected_auto, without_privacy
 from .figures import check_numbers, shares_of, shown_share
-from .shapes import TAILS, TASTES, Preset, Shape, number_of
+from .shapes import TAIL_PRESETS, TASTE_PRESETS, Preset, Shape, number_of
 from .view import percent
 
 __all__ = ["RUNS", "Estimate", "quick_estimate"]
@@ -59,7 +59,7 @@ def quick_estimate(
     guarantee = Guarantee(epsilon, delta, Adjacency.parse(adjacency))
     shares = shares_of(items, zipf)
     check_numbers({"users": users, "rows_per_user": rows_per_user}, "table")
-    sigma, taste = number_of("tails", tails, TAILS), number_of("tastes", tastes, TASTES)
+    sigma, taste = number_of("tails", tails, TAIL_PRESETS), number_of("tastes", tastes, TASTE_PRESETS)
     share = shown_share(None, shares)
     asked = Question(Shape(users, rows_per_user, shares, sigma, taste), guarantee, weight, share, discovery_share)
     return Estimate(share, expected_auto(asked, RUNS), without_privacy(asked))

@@ -16,20 +16,30 @@ from ..arrays import Floats
 from ..errors import InvalidArgument
 from ..tables import ROW_LIMIT
 
-__all__ = ["MOST_ITEMS", "MOST_USERS", "PRESETS", "TAILS", "TASTES", "Preset", "Shape", "number_of", "zipf_shares"]
+__all__ = [
+    "MOST_PLANNED_ITEMS",
+    "MOST_PLANNED_USERS",
+    "PRESETS",
+    "TAIL_PRESETS",
+    "TASTE_PRESETS",
+    "Preset",
+    "Shape",
+    "number_of",
+    "zipf_shares",
+]
 
 Preset = Literal["alike", "typical", "very different"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 
-TAILS: dict[Preset, float] = {"alike": 0.0, "typical": 1.25, "very different": 2.0}
+TAIL_PRESETS: dict[Preset, float] = {"alike": 0.0, "typical": 1.25, "very different": 2.0}
 """Rows per user are log-normal with this sigma: n users then weigh as much as n / exp(sigma^2) with equal rows."""
-TASTES: dict[Preset, float] = {"alike": 0.0, "typical": 0.1, "very different": 0.5}
+TASTE_PRESETS: dict[Preset, float] = {"alike": 0.0, "typical": 0.1, "very different": 0.5}
 """The chance that two rows of one user have the same item because they are that user's: the correlation within users.
 A user's own distribution is Dirichlet((1 - t) / t p), where p is the crowd's.
 """
 
-MOST_USERS = 10**9
-MOST_ITEMS = 10**6
+MOST_PLANNED_USERS = 10**9
+MOST_PLANNED_ITEMS = 10**6
 _MOST_SIGMA, _MOST_TASTE = 3.0, 0.95
 
 
@@ -84,7 +94,7 @@ def number_of(name: str, value: object, presets: dict[Preset, float]) -> float:
     """A preset, or a number in its place."""
     if isinstance(value, str) and value.replace("-", " ") in presets:
         return presets[value.replace("-", " ")]  # type: ignore[index]
-    most = _MOST_SIGMA if presets is TAILS else _MOST_TASTE
+    most = _MOST_SIGMA if presets is TAIL_PRESETS else _MOST_TASTE
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
         listed = ", ".join(map(repr, PRESETS))
         raise InvalidArgument(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..present.markup import escape
 from ..present.plots import new_figure
 from .expected import Bound, Expected
-from .shapes import TAILS, TASTES, Preset
+from .shapes import TAIL_PRESETS, TASTE_PRESETS, Preset
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -100,7 +100,7 @@ def _sampling(plan: Plan) -> str:
 def _crowd(plan: Plan) -> str:
     assert plan.users is not None
     assert plan.rows_per_user is not None
-    tails, tastes = _preset(plan.tails, TAILS), _preset(plan.tastes, TASTES)
+    tails, tastes = _preset(plan.tails, TAIL_PRESETS), _preset(plan.tastes, TASTE_PRESETS)
     return (
         f"Planned for {plan.users:,} users with {plan.rows_per_user:,.4g} rows each on average and {plan.items:,} "
         f"items, by {plan.weight}. Rows per user are {tails} (log-normal, sigma {plan.tails:.3g}), and tastes are "

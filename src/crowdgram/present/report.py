@@ -1,7 +1,7 @@
 """A release as one page of HTML, for readers who did not make it. Costs no privacy: it sees the release only.
 
 The page is one file, and its own security policy forbids it to load anything or to run any script but its own. Tables
-that are drawn are capped by the numbers below, which are public; the list holds all items, up to `MOST_ITEMS`.
+that are drawn are capped by the numbers below, which are public; the list holds all items, up to `MOST_LISTED`.
 """
 
 from __future__ import annotations

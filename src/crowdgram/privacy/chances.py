@@ -21,7 +21,7 @@ Entropy = Callable[[int], bytes]
 
 Bounds = Callable[[int], tuple[int, int]]
 
-FIRST, NEXT = 16, 64
+FIRST_DIGITS, NEXT_DIGITS = 16, 64
 """Binary digits that are compared at first, and then at each step."""
 
 
@@ -33,7 +33,7 @@ class Chance:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self.first = self.digits(FIRST)
+        self.first = self.digits(FIRST_DIGITS)
 
     def digits(self, places: int) -> int:
         """floor(2^places p)."""
@@ -46,18 +46,18 @@ class Chance:
 
     def decide(self, entropy: Entropy) -> bool:
         """Whether U < p, if the first digits of U are those of p."""
-        places = FIRST
+        places = FIRST_DIGITS
         while True:
-            places += NEXT
-            word = int.from_bytes(entropy(NEXT // 8), "little")
-            own = self.digits(places) % (1 << NEXT)
+            places += NEXT_DIGITS
+            word = int.from_bytes(entropy(NEXT_DIGITS // 8), "little")
+            own = self.digits(places) % (1 << NEXT_DIGITS)
             if word != own:
                 return word < own
 
     def events(self, size: int, entropy: Entropy) -> Booleans:
         """Whether each of `size` independent events of probability p happens."""
         drawn = np.frombuffer(entropy(2 * size), dtype="<u2")
-        if self.first == 2**FIRST:  # p = 1
+        if self.first == 2**FIRST_DIGITS:  # p = 1
             return np.ones(size, dtype=np.bool_)
         own = np.uint16(self.first)
         happens: Booleans = drawn < own

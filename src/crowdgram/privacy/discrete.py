@@ -22,7 +22,7 @@ from crowdgram.privacy.chances import Chance, Chances, Entropy, exponential, exp
 
 __all__ = ["discrete_gaussian", "discrete_laplace"]
 
-CHUNK = 2**15
+DRAWN_AT_ONCE = 2**15
 """Draws at once: what they need stays in a processor's cache."""
 
 SAFE = 2**61
@@ -32,9 +32,9 @@ FINE = 7
 """Binary digits of each of the two parts behind the point, in which the exponent of an acceptance is written."""
 GUARD = 13
 """What is left of the exponent is below 2^-GUARD."""
-UNITS = 25
+SIGMA_DIGITS = 25
 """The standard deviation is taken in units in which it has this many binary digits."""
-FURTHEST = 2**31
+MOST_UNITS = 2**31
 """Distances of more units are decided in rationals: beyond 64 standard deviations."""
 
 
@@ -49,7 +49,7 @@ def discrete_gaussian(sigma: float, size: int, entropy: Entropy) -> Integers:
 
 
 def _in_chunks(scale: Fraction, size: int, entropy: Entropy, draw: Callable[[Fraction, int, Entropy], Any]) -> Integers:
-    chunks = [draw(scale, min(CHUNK, size - start), entropy) for start in range(0, size, CHUNK)]
+    chunks = [draw(scale, min(DRAWN_AT_ONCE, size - start), entropy) for start in range(0, size, DRAWN_AT_ONCE)]
     return np.concatenate([np.zeros(0, dtype=np.int64), *chunks])
 
 
@@ -94,9 +94,9 @@ def _laplace(scale: Fraction, size: int, entropy: Entropy) -> Integers:
 class _Gaussian:
     """Laplace noise of scale t = floor(sigma) + 1 that is kept with chance e^-x, x = (|z| - sigma^2/t)^2 / (2 sigma^2).
 
-    In units in which sigma has UNITS binary digits, |z| - sigma^2/t is at least d = max(|A - C| - 1, 0), with |z| and
-    sigma^2/t rounded down to A and C. So x is at least m / 4^FINE, m = floor(d^2 / V), with V = 2 sigma^2 / 4^FINE
-    rounded up, and exceeds it by less than 2^-GUARD. Noise is kept if four independent events happen: of chance
+    In units in which sigma has SIGMA_DIGITS binary digits, |z| - sigma^2/t is at least d = max(|A - C| - 1, 0), with
+    |z| and sigma^2/t rounded down to A and C. So x is at least m / 4^FINE, m = floor(d^2 / V), with V = 2 sigma^2 /
+    4^FINE rounded up, and exceeds it by less than 2^-GUARD. Noise is kept if four independent events happen: of chance
     e^-(whole part of m / 4^FINE), e^-(its first FINE digits), e^-(its other digits), and e^-(what is left of x).
     """
 
@@ -104,7 +104,7 @@ class _Gaussian:
         self.sigma = sigma
         whole = sigma.numerator // sigma.denominator
         self.proposal = Fraction(whole + 1)
-        self._shift = UNITS - whole.bit_length()
+        self._shift = SIGMA_DIGITS - whole.bit_length()
         unit = Fraction(2) ** self._shift
         self._centre = int(sigma**2 / self.proposal * unit)
         self._divisor = -int(-2 * (sigma * unit) ** 2 // 4**FINE)
@@ -131,12 +131,12 @@ class _Gaussian:
         return kept
 
     def floors(self, sizes: Integers) -> tuple[Integers, Integers]:
-        """Places of noise whose size is within FURTHEST units of sigma^2/t, and m for it."""
+        """Places of noise whose size is within MOST_UNITS units of sigma^2/t, and m for it."""
         if int(sizes.max(initial=0)) >> 62 - max(self._shift, 0):
             sizes = sizes.astype(object)  # a shift would leave 64 bits
         units = sizes << self._shift if self._shift >= 0 else sizes >> -self._shift
         least = np.maximum(abs(units - self._centre) - 1, 0)
-        near = np.flatnonzero(least < FURTHEST)
+        near = np.flatnonzero(least < MOST_UNITS)
         return near, least[near].astype(np.int64) ** 2 // self._divisor
 
     def exponent(self, size: int) -> Fraction:

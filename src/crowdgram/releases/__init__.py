@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .budgets import largest_epsilon, recover
+from .budgets import Charge, largest_epsilon, recover
 from .pipeline import release
 from .reach import reach
 from .verifying import verify_ledger
 
-__all__ = ["largest_epsilon", "reach", "recover", "release", "verify_ledger"]
+__all__ = ["Charge", "largest_epsilon", "reach", "recover", "release", "verify_ledger"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
 from ..export.documents import parse, to_text
 from ..mechanisms import Costed, Request
-from ..privacy import Guarantee, Ledger, LedgerHead
+from ..privacy import Guarantee, Ledger, LedgerHead, Plan
 from ..results.grouped import GroupedRelease
 from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
@@ -18,6 +18,7 @@ from ..tables import Within
 
 __all__ = [
     "MIN_EPSILON",
+    "Charge",
     "LedgerLike",
     "charge_ledger",
     "check_left",
@@ -66,61 +67,54 @@ def period_parameters(ledger: Ledger | None) -> dict[str, str]:
     return {} if ledger is None or ledger.period is None else {"period": ledger.period.name}
 
 
-def charge_ledger(
-    ledger: Ledger,
-    guarantee: Guarantee,
-    mechanism: Costed,
-    request: Request,
-    items: int | None,
-    share: float | None = None,
-) -> LedgerHead:
-    """Charge a release before it reads a row; where the ledger stands then. A refusal says what would fit.
+@dataclass(frozen=True)
+class Charge:
+    """What a ledger is charged for.
 
     items: how many there are; None if they are found, for `share` of the budget.
     """
-    plan = mechanism.plan(guarantee, request, items, share)
+
+    guarantee: Guarantee
+    mechanism: Costed
+    request: Request
+    items: int | None
+    share: float | None = None
+
+    def plan(self) -> Plan:
+        return self.mechanism.plan(self.guarantee, self.request, self.items, self.share)
+
+
+def charge_ledger(ledger: Ledger, charge: Charge) -> LedgerHead:
+    """Charge a release before it reads a row; where the ledger stands then. A refusal says what would fit."""
+    plan = charge.plan()
     try:
         return ledger.charge(
             plan,
-            guarantee,
-            mechanism=mechanism.name,
-            weight=request.weight,
-            room=BYTES_FOR_ITEM * (FOUND_ITEMS if items is None else items),
+            charge.guarantee,
+            mechanism=charge.mechanism.name,
+            weight=charge.request.weight,
+            room=BYTES_FOR_ITEM * (FOUND_ITEMS if charge.items is None else charge.items),
         )
     except BudgetExceeded as error:
         refusal = str(error)
-    raise _refused(refusal, ledger, guarantee, mechanism, request, items, share)
+    raise _refused(refusal, ledger, charge)
 
 
-def check_left(
-    ledger: Ledger,
-    guarantee: Guarantee,
-    mechanism: Costed,
-    request: Request,
-    items: int | None,
-    share: float | None = None,
-) -> None:
+def check_left(ledger: Ledger, charge: Charge) -> None:
     """Refuse what the ledger has too little left for, in the words of `charge_ledger`. Nothing is charged."""
     try:
-        ledger.check_left(mechanism.plan(guarantee, request, items, share), guarantee)
+        ledger.check_left(charge.plan(), charge.guarantee)
         return
     except BudgetExceeded as error:
         refusal = str(error)
-    raise _refused(refusal, ledger, guarantee, mechanism, request, items, share)
+    raise _refused(refusal, ledger, charge)
 
 
-def _refused(
-    refusal: str,
-    ledger: Ledger,
-    guarantee: Guarantee,
-    mechanism: Costed,
-    request: Request,
-    items: int | None,
-    share: float | None,
-) -> BudgetExceeded:
+def _refused(refusal: str, ledger: Ledger, charge: Charge) -> BudgetExceeded:
     """The ledger's refusal, with what would fit instead."""
-    said, remaining = would_fit(ledger, guarantee, mechanism, request, items, share)
-    return BudgetExceeded(f"{refusal} {said}", epsilon=guarantee.epsilon, delta=guarantee.delta, remaining=remaining)
+    said, remaining = would_fit(ledger, charge)
+    asked = charge.guarantee
+    return BudgetExceeded(f"{refusal} {said}", epsilon=asked.epsilon, delta=asked.delta, remaining=remaining)
 
 
 def store_release(
@@ -138,39 +132,24 @@ def store_release(
     )
 
 
-def would_fit(
-    ledger: Ledger,
-    guarantee: Guarantee,
-    mechanism: Costed,
-    request: Request,
-    items: int | None,
-    share: float | None = None,
-) -> tuple[str, float]:
+def would_fit(ledger: Ledger, charge: Charge) -> tuple[str, float]:
     """One sentence about what would fit instead; and the largest epsilon of the same mechanism, or 0."""
-    listed = items is not None
-    others = [(one, one.promised(guarantee) if listed else guarantee) for one in mechanism.instead(guarantee)]
-    tried = [
-        (largest_epsilon(ledger, asked, one, request, items, share), one.name, asked.delta)
-        for one, asked in [(mechanism, guarantee), *others]
+    guarantee, listed = charge.guarantee, charge.items is not None
+    others = [
+        replace(charge, mechanism=one, guarantee=one.promised(guarantee) if listed else guarantee)
+        for one in charge.mechanism.instead(guarantee)
     ]
+    tried = [(largest_epsilon(ledger, one), one.mechanism.name, one.guarantee.delta) for one in (charge, *others)]
     found = [f"epsilon={e:g} with mechanism={name!r} and delta={delta:g}" for e, name, delta in tried if e]
     said = f"What would fit: {', or '.join(found)}." if found else "Nothing would fit any more."
     return said, tried[0][0]
 
 
-def largest_epsilon(
-    ledger: Ledger,
-    guarantee: Guarantee,
-    mechanism: Costed,
-    request: Request,
-    items: int | None,
-    share: float | None = None,
-) -> float:
+def largest_epsilon(ledger: Ledger, charge: Charge) -> float:
     """The largest epsilon, to three digits, of a release like this that the ledger has left; 0 if there is none."""
 
     def fits(epsilon: float) -> bool:
-        one = replace(guarantee, epsilon=epsilon)
-        return left(mechanism.plan(one, request, items, share))
+        return left(replace(charge, guarantee=replace(charge.guarantee, epsilon=epsilon)).plan())
 
     left = ledger.fitting()
     low, high = MIN_EPSILON, ledger.budget.epsilon  # an overall limit is no smaller

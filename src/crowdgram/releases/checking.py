@@ -8,10 +8,11 @@ from typing import Any
 
 from ..mechanisms import Auto, Weight
 from ..privacy import Guarantee
-from .budgets import LedgerLike, check_left, open_ledger
+from .budgets import Charge, LedgerLike, check_left, open_ledger
 from .exception_hygiene import sanitize_errors
 from .items import with_bins
-from .pipeline import open_table, promise_of, read_public
+from .pipeline import open_table, read_public
+from .promises import promise_of
 from .query import Column, Columns, Query
 
 __all__ = ["Checked", "check"]
@@ -91,6 +92,6 @@ def check(
     share = query.discovery_share if items is None else None
     if budget is None:
         return Checked(columns, size, None, share)
-    check_left(budget, promised, query.mechanism, request, size, query.discovery_share)
+    check_left(budget, Charge(promised, query.mechanism, request, size, query.discovery_share))
     enough = f"The ledger has enough left for epsilon={promised.epsilon:g}, delta={promised.delta:g}."
     return Checked(columns, size, enough, share)

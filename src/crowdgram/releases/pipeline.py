@@ -14,24 +14,17 @@ from ..arrays import Floats
 from ..errors import InvalidArgument
 from ..mechanisms import (
     CONFIDENCE,
-    FOUND,
-    MOST_RESERVED,
-    PURE_LEAST,
     Costed,
     Discovering,
-    DiscoveryPlan,
     Estimate,
     FoundByHistogram,
     ItemUsers,
     Mechanism,
     ReachEstimate,
     Request,
-    Searching,
     Weight,
     estimate_from_histogram,
     find_items,
-    pilot_reserves,
-    rehearse,
 )
 from ..present.wording import warn_of_too_little
 from ..privacy import EXACT, Adjacency, Guarantee, Ledger, LedgerHead, Opening, Ready, Sampler, Spending, check_sampler
@@ -44,7 +37,7 @@ from ..results.release import OWN_SUM, Release
 from ..results.values import Item, Quantity
 from ..stages import Stage
 from .budgets import (
-    MIN_EPSILON,
+    Charge,
     LedgerLike,
     charge_ledger,
     open_ledger,
@@ -65,16 +58,14 @@ from .items import (
     with_bins,
 )
 from .priors import ReadPrior, read_prior
+from .promises import promise_of
 from .query import Column, Columns, Query
 from .registry import as_mechanism
 
 if TYPE_CHECKING:
     from ..tables import Domain, Rows
 
-__all__ = ["Asked", "promise_of", "read_public", "release", "run"]
-
-MIN_MU = 1e-5
-"""Below this and MIN_EPSILON, the result would be all noise, and some of the noise would not fit 64-bit integers."""
+__all__ = ["Asked", "read_public", "release", "run"]
 
 Progress = Callable[[Stage], None]
 
@@ -220,7 +211,7 @@ def run(
         if budget is not None:
             report(Stage.CHARGING)
             size = None if items is None else len(items)
-            charged = charge_ledger(budget, guarantee, mechanism, request, size, query.discovery_share)
+            charged = charge_ledger(budget, Charge(guarantee, mechanism, request, size, query.discovery_share))
         report(Stage.COUNTING)
         estimate: Estimate | ReachEstimate
         if search is None:
@@ -258,16 +249,6 @@ def run(
             report(Stage.STORING)
             store_release(budget, charged, made)
         return made
-
-
-def promise_of(query: Query) -> tuple[Guarantee, tuple[Searching, DiscoveryPlan] | None]:
-    """What a release promises; if items are to be found, what a search may spend and what follows it. A budget that is
-    too small is refused. Nothing is opened.
-    """
-    if query.missing:
-        return query.guarantee, _plan(query)
-    _check_affordable(query.guarantee, query.mechanism)
-    return query.mechanism.promised(query.guarantee), None
 
 
 def open_table(table: object, query: Query, ledger: Ledger | None) -> Rows:
@@ -392,49 +373,6 @@ def _reach(estimate: ReachEstimate, about: _About, *, grouped: bool) -> Reach | 
         ledger_head=about.ledger_head,
     )
     return GroupedReach(joint, tuple(Quantity(*one, CONFIDENCE) for one in estimate.groups)) if grouped else joint
-
-
-def _plan(query: Query) -> tuple[Searching, DiscoveryPlan]:
-    """What a search may spend and which mechanism runs on the rest; refuse what leaves nothing. No row is read."""
-    guarantee, mechanism = query.guarantee, query.mechanism
-    assert isinstance(mechanism, Searching)
-    _check_affordable(guarantee, None)
-    follows, plan = mechanism.search(guarantee, query.discovery_share)
-    reserves = follows.reserves(guarantee, MOST_RESERVED, FOUND)
-    found = rehearse(Spending(guarantee).open(), plan, reserves).looks()
-    if follows.pure:
-        enough = found.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
-    else:
-        enough = found.remaining_mu(1) >= MIN_MU
-    if plan.mu < MIN_MU or not enough:
-        raise InvalidArgument(
-            f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: Discover(share={plan.share:g}) leaves nothing "
-            f"for mechanism={mechanism.name!r}. Give a larger epsilon or delta, another share, or a public domain.",
-            argument="epsilon",
-        )
-    return follows, plan
-
-
-def _check_affordable(guarantee: Guarantee, mechanism: Costed | None) -> None:
-    """Refuse, before any row is read, a budget so small that its noise would not fit 64-bit integers.
-
-    mechanism: what draws Gaussian noise by all of it; None if a search comes first.
-    """
-    given = f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}"
-    if guarantee.epsilon < MIN_EPSILON:
-        raise InvalidArgument(
-            f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1.",
-            argument="epsilon",
-        )
-    if mechanism is not None and mechanism.promised(guarantee).delta > 0.0:
-        reserves = pilot_reserves(guarantee, items=1, rows=True)  # fewer items reserve more, and 1 item the most
-        if Spending(guarantee).open().looks(reserves).remaining_mu(1) < MIN_MU:
-            instead = "use mechanism='laplace'" if isinstance(mechanism, Mechanism) else "delta=0"
-            raise InvalidArgument(
-                f"{given}: leaves nothing for mechanism={mechanism.name!r}. Give a larger epsilon, a larger delta, "
-                f"such as 1e-6, or {instead}.",
-                argument="epsilon",
-            )
 
 
 def _versions(engine: str, package: str) -> dict[str, str]:

@@ -239,7 +239,7 @@ class _Rebuilt:
 
     def unit(self, node: Any) -> Any:
         name = str(node.unit.name)
-        row.need(name in row.UNITS)
+        row.need(name in row.TRUNCATIONS)
         return row.truncated(self.column(node.arg), name)
 
     def like(self, node: Any) -> Any:

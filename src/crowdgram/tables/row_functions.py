@@ -47,7 +47,16 @@ TYPES: dict[Type, dt.DataType] = {
 }
 NUMBERS, MOMENTS = ("integer", "real"), ("date", "timestamp")
 DATE_PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
-UNITS = {"YEAR": "Y", "QUARTER": "Q", "MONTH": "M", "WEEK": "W", "DAY": "D", "HOUR": "h", "MINUTE": "m", "SECOND": "s"}
+TRUNCATIONS = {
+    "YEAR": "Y",
+    "QUARTER": "Q",
+    "MONTH": "M",
+    "WEEK": "W",
+    "DAY": "D",
+    "HOUR": "h",
+    "MINUTE": "m",
+    "SECOND": "s",
+}
 DIRECTIVES = "YmdHMSyj"
 LONGEST = 2**16
 """Characters of each text that are joined to others; what is behind them is cut off."""
@@ -295,8 +304,8 @@ def a_moment(value: Any) -> Any:
 
 def truncated(value: Any, unit: str) -> Any:
     """Engines make a timestamp of a truncated date; what was a date stays one."""
-    fine = pin(pin(a_moment(value), "timestamp").truncate(UNITS[unit]), "timestamp")
-    return pin(fine, "date") if type_of(value) == "date" and UNITS[unit] in "YQMWD" else fine
+    fine = pin(pin(a_moment(value), "timestamp").truncate(TRUNCATIONS[unit]), "timestamp")
+    return pin(fine, "date") if type_of(value) == "date" and TRUNCATIONS[unit] in "YQMWD" else fine
 
 
 def part(value: Any, name: str) -> Any:

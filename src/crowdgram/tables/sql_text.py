@@ -271,8 +271,8 @@ class _Translator:
 
     def truncated(self, tree: Tree) -> Any:
         unit = tree.args["unit"].name.upper()
-        if unit not in row.UNITS:
-            raise self._wrong(f"date_trunc needs one of {', '.join(row.UNITS).lower()}.")
+        if unit not in row.TRUNCATIONS:
+            raise self._wrong(f"date_trunc needs one of {', '.join(row.TRUNCATIONS).lower()}.")
         return row.truncated(self.column(tree.this), unit)
 
     def part(self, tree: Tree) -> Any:

@@ -21,9 +21,9 @@ from ...results.values import Measure, Other, values_of, whole_days
 from ..wording import shorten
 from .templating import to_json
 
-__all__ = ["MOST_ITEMS", "Listing", "curve", "listing", "series_block"]
+__all__ = ["MOST_LISTED", "Listing", "curve", "listing", "series_block"]
 
-MOST_ITEMS = 200_000
+MOST_LISTED = 200_000
 """Items that the list holds."""
 _POINTS = 300
 """Points of a curve."""
@@ -46,7 +46,7 @@ def listing(result: Release | GroupedRelease | Reach | GroupedReach, measure: Me
     names = _names(result, list(found))
     value, low, high = _shown(result, measure)
     unlisted = np.array(found.get("is_other", np.zeros(len(joint), bool)), dtype=bool)
-    order = _order(result, found, value, unlisted)[:MOST_ITEMS]
+    order = _order(result, found, value, unlisted)[:MOST_LISTED]
     texts = _texts(result, found, names, order)
     fields = []
     for column, values in found.items():
