@@ -207,7 +207,7 @@ def _scan(
     check_columns(header, columns, text=first.name)
     read = header if user is None else all_or(columns, header)
     # Not by the engine's own reader: it starts in the middle of a file, and one user's text can mislead it there.
-    return engine.register(delimited(paths, delimiter, header, read, form.encoding))
+    return engine.register(delimited(paths, delimiter, header, read, form.encoding), is_text=True)
 
 
 def _stored_rows(paths: Sequence[str], schema: pa.Schema, wanted: Sequence[str]) -> Any:
