@@ -133,13 +133,14 @@ class DuckEngine(Engine):
             todo += one["children"]
             yield one["name"].strip()
 
-    def register(self, data: object, *, is_text: bool = False) -> ir.Table:
-        """Let DuckDB scan an Arrow object in place. is_text: whether all of its strings are known to be UTF-8; they
-        have no collation.
-        """
+    def with_text(self, table: ir.Table) -> ir.Table:
+        """The same table, whose strings are known to be UTF-8, and have no collation: `exact` leaves them."""
+        self._text.add(table.get_name())
+        return table
+
+    def register(self, data: object) -> ir.Table:
+        """Let DuckDB scan an Arrow object in place."""
         name = fresh_name()
-        if is_text:
-            self._text.add(name)
         self.backend.con.register(name, data)
         self._on_close.insert(0, lambda: self.backend.con.unregister(name))
         return self._table(name)
