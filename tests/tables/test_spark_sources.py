@@ -44,7 +44,7 @@ def cells_of(source):
 
 
 @pytest.mark.spark
-def test_paths_and_names_are_opened_in_spark(spark, stored):
+def test_paths_and_names_are_opened_in_spark(spark, stored, monkeypatch):
     before, expected = views(spark), cells_of(str(stored / "*" / "*.parquet"))
     assert sum(n for _, _, n in expected) == len(ROWS)
     spark.read.parquet(*(str(path) for path in stored.rglob("*.parquet"))).createOrReplaceTempView("visits")
@@ -53,6 +53,8 @@ def test_paths_and_names_are_opened_in_spark(spark, stored):
             assert cells_of(str(stored)) == expected
             assert cells_of(str(stored / "*" / "*.parquet")) == expected
             assert cells_of([stored / "who=0", stored / "who=1"]) == expected
+            monkeypatch.chdir(stored)  # Java does not follow
+            assert cells_of(["who=0", "who=1/rows.parquet"]) == expected
             assert cells_of("visits") == expected
             assert cells_of("spark:?table=visits") == expected
             assert cells_of(spark.table("visits")) == expected

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -273,13 +274,21 @@ def _open_in_spark(
         return _open_spark_table(Database("spark:", table=source), columns, user, spark)
     frame, session = None, spark.session()
     with contextlib.suppress(Exception):  # Spark's own words are long, and may quote paths and data
-        frame = session.read.options(**_PARQUET).parquet(*paths)
+        frame = session.read.options(**_PARQUET).parquet(*(_spark_path(session, path) for path in paths))
     if frame is None:
         raise UnreadableSource(
             f"table={paths[0]!r}: cannot be read by Spark as Parquet. Check the path, which every machine of the "
             "cluster has to reach, and that all files have one schema."
         )
     return _open_spark(frame, columns)
+
+
+def _spark_path(session: Any, path: str) -> str:
+    """A relative path as this process understands it, if Spark's files are those of this machine: Java stays in the
+    folder in which it was started.
+    """
+    local = str(session.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS")).startswith("file:")
+    return os.path.abspath(path) if local and not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path) else path
 
 
 _PARQUET = {
