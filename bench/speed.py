@@ -1,6 +1,7 @@
 """The time and memory of `crowdgram release` against DuckDB's own `group by user, item` on the same file.
 
-    python bench/speed.py [--repeat 3] [--mechanism laplace ...] [--rows-scale 1] [--items 1000] [--json FILE]
+    python bench/speed.py [--repeat 3] [--mechanism laplace ...] [--rows-scale 1] [--items 1000] [--format parquet]
+        [--memory-limit SIZE] [--json FILE]
 
 See bench/README.md for what is measured and how to read the table.
 """
@@ -26,6 +27,8 @@ DATA = Path(__file__).parent / "data"
 TARGET_RATIO, TARGET_RATIO_OF_AUTO = 2.0, 2.2
 TARGET_SAME = 3.5
 TARGET_MB = 4_000.0
+TARGET_TEXT = {"csv": 2.0, "csv.gz": 3.0, "jsonl": 3.0, "jsonl.gz": 3.0}
+"""CPU time over that of DuckDB's own reader, by format."""
 
 # Each script runs in an interpreter of its own. Of the floor only the query is timed: no start, no import.
 FLOOR = """
@@ -47,6 +50,14 @@ print(seconds, busy, int(rows))
 SETTINGS = """
 from crowdgram.tables.engines import DuckDB
 print(*(f"{name}={value}" for name, value in DuckDB().settings.items()))
+"""
+COPY = """
+import sys
+import duckdb
+table, target = (one.replace("'", "''") for one in sys.argv[1:3])
+form = "json" if ".jsonl" in target else "csv, header"
+packed = ", compression gzip" if target.endswith(".gz") else ""
+duckdb.sql(f"COPY (FROM '{table}') TO '{target}' (format {form}{packed})")
 """
 MAKE = """
 import sys
@@ -87,10 +98,16 @@ class Line:
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     users = max(1, round(USERS * options.rows_scale))
-    table, domain = make_data(users, options.items)
+    table, domain = make_data(users, options.items, options.format)
     command = shlex.split(options.command) if options.command else [str(Path(sys.executable).parent / "crowdgram")]
-    lines = measure(command, options.mechanism, options.repeat, table, domain, users * ROWS_PER_USER)
+    more = [] if options.memory_limit is None else ["--memory-limit", options.memory_limit]
+    lines = measure(command, options.mechanism, options.repeat, table, domain, users * ROWS_PER_USER, more)
     print(render(lines))
+    if options.format in TARGET_TEXT:
+        most = TARGET_TEXT[options.format]
+        for line in lines:
+            told = f"CPU ratio {line.cpu_ratio:.2f} {verdict(line.cpu_ratio, most)} (at most {most})"
+            print(f"{options.format}, {line.mechanism}: {told}")
     if options.rows_scale != 1 or options.items != ITEMS:
         print("The targets are set for --rows-scale 1 and --items 1000; on smaller tables the start weighs more.")
     if options.json:
@@ -103,6 +120,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows-scale", type=float, default=1.0, help="share of the 20 million rows (default 1)")
     parser.add_argument("--items", type=int, default=ITEMS, help=f"items of the table (default {ITEMS})")
     parser.add_argument("--mechanism", action="append", help="repeatable (default laplace and gaussian)")
+    parser.add_argument(
+        "--format", choices=["parquet", *TARGET_TEXT], default="parquet", help="of the table (default parquet)"
+    )
+    parser.add_argument("--memory-limit", metavar="SIZE", help="of the release alone, such as 4GB (default none)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure to FILE")
     # What to run instead of crowdgram, to test this file.
     parser.add_argument("--command", help=argparse.SUPPRESS)
@@ -115,7 +136,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def make_data(users: int, items: int) -> tuple[Path, Path]:
+def make_data(users: int, items: int, form: str = "parquet") -> tuple[Path, Path]:
     """The table and its domain file; made at the first call, in a process of its own.
 
     A child's peak memory counts from the memory of the parent that started it: this process must stay small.
@@ -127,10 +148,24 @@ def make_data(users: int, items: int) -> tuple[Path, Path]:
         print(f"making {table.name} ...", file=sys.stderr)
         numbers = [str(number) for number in (users, ROWS_PER_USER, items, SEED)]
         run([sys.executable, "-c", MAKE, *numbers, str(table), str(domain)])
-    return table, domain
+    if form == "parquet":
+        return table, domain
+    text = DATA / f"{stem}.{form}"
+    if not text.exists():
+        print(f"making {text.name} ...", file=sys.stderr)
+        run([sys.executable, "-c", COPY, str(table), str(text)])
+    return text, domain
 
 
-def measure(command: list[str], mechanisms: list[str], repeat: int, table: Path, domain: Path, rows: int) -> list[Line]:
+def measure(
+    command: list[str],
+    mechanisms: list[str],
+    repeat: int,
+    table: Path,
+    domain: Path,
+    rows: int,
+    more: Sequence[str] = (),
+) -> list[Line]:
     """Time a floor and a release in turn, so that a busy moment of the machine meets both."""
     warm(table)
     settings = run([sys.executable, "-c", SETTINGS]).output.split()
@@ -144,7 +179,7 @@ def measure(command: list[str], mechanisms: list[str], repeat: int, table: Path,
                 print(f"{mechanism}, {turn + 1} of {repeat} ...", file=sys.stderr)
                 floors[mechanism].append(time_floor(table, rows))
                 same[mechanism].append(time_floor(table, rows, settings))
-                releases[mechanism].append(time_release(command, mechanism, table, domain, out))
+                releases[mechanism].append(time_release(command, mechanism, table, domain, out, more))
     return [summarise(mechanism, releases[mechanism], floors[mechanism], same[mechanism]) for mechanism in floors]
 
 
@@ -163,10 +198,12 @@ def time_floor(table: Path, rows: int, settings: Sequence[str] = ()) -> Run:
     return Run(float(seconds), float(cpu), finished.peak_mb, finished.output)
 
 
-def time_release(command: list[str], mechanism: str, table: Path, domain: Path, out: Path) -> Run:
+def time_release(
+    command: list[str], mechanism: str, table: Path, domain: Path, out: Path, more: Sequence[str] = ()
+) -> Run:
     out.unlink(missing_ok=True)
     privacy = ["--epsilon", "1", "--delta", "1e-6"]
-    files = ["--domain", str(domain), "--mechanism", mechanism, "-o", str(out)]
+    files = ["--domain", str(domain), "--mechanism", mechanism, "-o", str(out), *more]
     finished = run([*command, "release", str(table), "--user", "user", "--item", "item", *privacy, *files])
     if not out.exists() or out.stat().st_size == 0:
         raise SystemExit(f"The release with {mechanism} ended well but wrote no result: its time means nothing.")

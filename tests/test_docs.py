@@ -123,12 +123,19 @@ def run_document(text, name):
             printed = "".join(run_command(command) for command in found)
 
 
+SPARK = ROOT / "docs" / "how-to" / "spark.md"
 WITH_EXAMPLES = [path for path in DOCUMENTS if blocks(path.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_examples_run(path, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.spark] if path == SPARK else []) for path in WITH_EXAMPLES],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_examples_run(path, tmp_path, monkeypatch, request):
+    if path == SPARK:
+        request.getfixturevalue("spark")  # or the reason why there is none
     monkeypatch.chdir(tmp_path)
     run_document(path.read_text(encoding="utf-8"), str(path))
 

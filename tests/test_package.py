@@ -120,6 +120,7 @@ def test_all_is_complete_and_resolves():
         "Release",
         "Series",
         "SeriesPoint",
+        "Spark",
         "__version__",
         "load",
         "make_key",

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         Series,
         SeriesPoint,
     )
-    from .tables import Bins, Csv, Database, DuckDB
+    from .tables import Bins, Csv, Database, DuckDB, Spark
 
 __all__ = [
     "Adaptive",
@@ -71,6 +71,7 @@ __all__ = [
     "Release",
     "Series",
     "SeriesPoint",
+    "Spark",
     "__version__",
     "load",
     "make_key",
@@ -115,6 +116,7 @@ _HOMES = {
     "Release": "results",
     "Series": "results",
     "SeriesPoint": "results",
+    "Spark": "tables",
     "load": "export",
     "make_key": "export",
     "plan": "planning",

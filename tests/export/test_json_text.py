@@ -33,6 +33,21 @@ def test_long_lists_hold_the_same_values_on_one_line(monkeypatch):
     assert read["items"] == items
 
 
+@pytest.mark.parametrize(
+    "items", [range(-5, json_text.LONG_LIST), [2**63, *range(json_text.LONG_LIST)], [True] * json_text.LONG_LIST]
+)
+def test_long_lists_of_numbers_are_written_as_they_are(items):
+    assert json.loads(document_text({"items": list(items)}))["items"] == list(items)
+
+
+def test_equal_numbers_are_written_alike():
+    few = np.array([0.1, -0.0, 0.0, 1e-300, 1 / 3])
+    numbers = np.tile(few, json_text.LONG_LIST)
+    written = document_text({"numbers": numbers}).partition("[")[2].partition("]")[0].split(",")
+    assert written[:5] * json_text.LONG_LIST == written
+    assert [float(one) for one in written[:5]] == few.tolist()
+
+
 @pytest.mark.parametrize("size", [3, json_text.LONG_LIST])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_json_has_no_word_for_is_refused(size, bad):

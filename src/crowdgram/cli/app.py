@@ -19,7 +19,16 @@ from ..adjacency import Adjacency
 from ..errors import AccuracyWarning, InvalidArgument
 from ..stages import Stage
 from . import ledgers, signatures
-from .asking import Reading, asking, catch_errors, files_of, read_discovery, read_domain_option, say_on_error
+from .asking import (
+    Reading,
+    asking,
+    catch_errors,
+    files_of,
+    read_discovery,
+    read_domain_option,
+    read_engine,
+    say_on_error,
+)
 from .columns import names_of, read_bins, read_column, read_user
 from .command import MECHANISM, ForceOption, QuietOption, StrictCommand, mechanisms
 from .explore import explore
@@ -33,11 +42,14 @@ from .options import (
     DomainColumnOption,
     DomainOption,
     EncodingOption,
+    EngineChoice,
+    EngineOption,
     EpsilonOption,
     FormatOption,
     GroupsOption,
     LabelOption,
     LedgerOption,
+    MasterOption,
     MemoryOption,
     OtherOption,
     OutputOption,
@@ -174,6 +186,8 @@ def release(
     period_column: PeriodColumnOption = None,
     csv: Annotated[Path | None, typer.Option(help="Also write the distribution as CSV here.")] = None,
     input_format: FormatOption = None,
+    engine: EngineOption = EngineChoice.DUCKDB,
+    master: MasterOption = None,
     memory_limit: MemoryOption = None,
     threads: ThreadsOption = None,
     temp_directory: TempOption = None,
@@ -219,7 +233,7 @@ def release(
         period_column=period_column,
         force=force,
         quiet=quiet,
-        resources=(memory_limit, threads, temp_directory),
+        engine=read_engine(engine, master, memory_limit, threads, temp_directory),
     ) as asked:
         made: results.Release | results.GroupedRelease = releases.release(  # type: ignore[misc, call-overload]
             asked.table,

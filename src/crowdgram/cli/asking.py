@@ -26,10 +26,12 @@ from ..errors import (
 )
 from ..stages import Stage
 from .columns import Column, names_of
+from .options import EngineChoice
 from .streams import FormatChoice, input_as_file, is_standard
 
 if TYPE_CHECKING:
     from ..privacy import Ledger
+    from ..tables import DuckDB, Spark
     from .progress import Stages
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "files_of",
     "read_discovery",
     "read_domain_option",
+    "read_engine",
     "say_on_error",
 ]
 
@@ -80,12 +83,12 @@ def asking(
     period_column: str | None,
     force: bool,
     quiet: bool,
-    resources: tuple[str | None, int | None, str | None],
+    engine: DuckDB | Spark | None,
 ) -> Iterator[Asked]:
     """Check the options about files before any budget is spent, and show stages and warnings while the release is made.
 
-    inputs: other files that are read, which no output may overwrite. resources: memory, threads and folder of the
-    engine.
+    inputs: other files that are read, which no output may overwrite. engine: where the work is done, if not in the
+    embedded engine as it is.
     """
     from ..privacy import Ledger
     from .progress import Stages
@@ -104,7 +107,7 @@ def asking(
             "give -.",
             argument="--format",
         )
-    opened, path = read_source(source, reading.table, reading.query, reading.delimiter, reading.encoding)
+    opened, path = read_source(reading, source, in_spark=_is_spark(engine))
     read = [None if piped else path, None if ledger is None else str(ledger), *inputs]
     if not is_standard(output):
         check_target("--output", output, read, force=force)
@@ -119,17 +122,15 @@ def asking(
         budget = Ledger.open(ledger, label=label, period=period, period_column=period_column)
         budget.check_period()
     with contextlib.ExitStack() as stack:
-        if any(one is not None for one in resources):
-            from ..tables import DuckDB
-
-            stack.enter_context(DuckDB(*resources))
+        if engine is not None:
+            stack.enter_context(engine)
         stages = stack.enter_context(Stages(Console(stderr=True), quiet=quiet))
         stack.enter_context(interruptible(stages, ledger))
         stack.enter_context(show_warnings(stages.console))
         if piped:
             stages("reading standard input")
             copied = stack.enter_context(input_as_file(reading.input_format or FormatChoice.CSV))
-            opened, _ = read_source(copied, None, None, reading.delimiter, reading.encoding)
+            opened, _ = read_source(reading, copied)
         yield Asked(opened, budget, stages)
 
 
@@ -223,12 +224,52 @@ def interruptible(stages: Stages, ledger: Path | None) -> Iterator[None]:
     raise KeyboardInterrupt(said)
 
 
-def read_source(
-    source: str, table: str | None, query: str | None, delimiter: str | None, encoding: str | None
-) -> tuple[object, str | None]:
+def read_engine(
+    engine: EngineChoice, master: str | None, memory_limit: str | None, threads: int | None, temp_directory: str | None
+) -> DuckDB | Spark | None:
+    """Where the work is done; None for the embedded engine as it is."""
+    from ..tables import DuckDB, Spark
+
+    limits = {"--memory-limit": memory_limit, "--threads": threads, "--temp-directory": temp_directory}
+    given = [option for option, value in limits.items() if value is not None]
+    if engine is EngineChoice.SPARK:
+        if given:
+            raise InvalidArgument(
+                f"{given[0]}: is for DuckDB. Leave it out, and configure Spark itself.", argument=given[0]
+            )
+        return Spark(master)
+    if master is not None:
+        raise InvalidArgument(f"--master {master!r}: is for Spark. Give --engine spark too.", argument="--master")
+    return DuckDB(memory_limit, threads, temp_directory) if given else None
+
+
+def _is_spark(engine: DuckDB | Spark | None) -> bool:
+    from ..tables import Spark
+
+    return isinstance(engine, Spark)
+
+
+def read_source(reading: Reading, source: str, *, in_spark: bool = False) -> tuple[object, str | None]:
     """The source as the library takes it, and its path, which must not be overwritten."""
     from ..tables import Csv, Database, as_database, is_address
 
+    table, query, delimiter, encoding = reading.table, reading.query, reading.delimiter, reading.encoding
+    if in_spark and is_standard(source):
+        raise InvalidArgument("TABLE '-': cannot be read by --engine spark. Give a path or a table.", argument="TABLE")
+    if in_spark and not is_address(source):
+        for option, value in (
+            ("--table", table),
+            ("--query", query),
+            ("--delimiter", delimiter),
+            ("--encoding", encoding),
+        ):
+            if value is not None:
+                raise InvalidArgument(
+                    f"{option} {value!r}: cannot be given with --engine spark, unless TABLE is spark: for --table and "
+                    "--query. Leave it out.",
+                    argument=option,
+                )
+        return source, source
     if table is not None or query is not None:
         if not is_address(source) and as_database(source) is None:  # refuses addresses of an unknown kind
             from ..tables.addresses import ADDRESSES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -20,11 +21,15 @@ __all__ = [
     "DomainColumnOption",
     "DomainOption",
     "EncodingOption",
+    "EngineChoice",
+    "EngineOption",
     "EpsilonOption",
     "FormatOption",
     "GroupsOption",
     "LabelOption",
     "LedgerOption",
+    "MasterOption",
+    "MemoryOption",
     "OtherOption",
     "OutputOption",
     "PeriodColumnOption",
@@ -32,10 +37,18 @@ __all__ = [
     "QueryOption",
     "SourceArgument",
     "TableOption",
+    "TempOption",
+    "ThreadsOption",
     "TopOption",
     "UserOption",
     "WhereOption",
 ]
+
+
+class EngineChoice(StrEnum):
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+
 
 SourceArgument = Annotated[
     str,
@@ -134,6 +147,21 @@ MemoryOption = Annotated[
     typer.Option("--memory-limit", help="Memory of the engine, such as 4GB. [default: 80% of the machine's]"),
 ]
 ThreadsOption = Annotated[int | None, typer.Option(help="Threads of the engine. [default: one a core, at least 4]")]
+EngineOption = Annotated[
+    EngineChoice,
+    typer.Option(
+        help="Where the work is done. In spark, TABLE is a path or glob of Parquet files as Spark understands it, or a "
+        "table of Spark's catalogue, such as shop.visits."
+    ),
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Spark's cluster, such as spark://host:7077, yarn or local[4], for --engine spark. [default: as Spark is "
+        "configured]",
+        show_default=False,
+    ),
+]
 TempOption = Annotated[
     str | None,
     typer.Option(

@@ -198,7 +198,7 @@ def _table_options(
     columns, grouped = read_bins(
         [read_column(one) for one in item], None if by is None else read_column(by), bins if item else []
     )
-    opened, _ = read_source(source, reading.table, reading.query, reading.delimiter, reading.encoding)
+    opened, _ = read_source(reading, source)
     return {
         "table": opened,
         "user": None if user is None else read_user(user),

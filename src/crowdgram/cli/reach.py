@@ -9,7 +9,7 @@ import typer
 
 from ..adjacency import Adjacency
 from ..stages import Stage
-from .asking import Reading, asking, files_of, read_discovery, read_domain_option
+from .asking import Reading, asking, files_of, read_discovery, read_domain_option, read_engine
 from .columns import read_bins, read_column, read_user
 from .command import ForceOption, QuietOption
 from .options import (
@@ -22,11 +22,14 @@ from .options import (
     DomainColumnOption,
     DomainOption,
     EncodingOption,
+    EngineChoice,
+    EngineOption,
     EpsilonOption,
     FormatOption,
     GroupsOption,
     LabelOption,
     LedgerOption,
+    MasterOption,
     MemoryOption,
     OtherOption,
     OutputOption,
@@ -86,6 +89,8 @@ def reach(
     period_column: PeriodColumnOption = None,
     csv: Annotated[Path | None, typer.Option(help="Also write the counts as CSV here.")] = None,
     input_format: FormatOption = None,
+    engine: EngineOption = EngineChoice.DUCKDB,
+    master: MasterOption = None,
     memory_limit: MemoryOption = None,
     threads: ThreadsOption = None,
     temp_directory: TempOption = None,
@@ -112,7 +117,7 @@ def reach(
         period_column=period_column,
         force=force,
         quiet=quiet,
-        resources=(memory_limit, threads, temp_directory),
+        engine=read_engine(engine, master, memory_limit, threads, temp_directory),
     ) as asked:
         made: results.Reach | results.GroupedReach = releases.reach(  # type: ignore[misc]
             asked.table,

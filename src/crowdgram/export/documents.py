@@ -10,7 +10,7 @@ from ..results.grouped import GroupedRelease
 from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
-from .json_file import parse_document, read_document, read_text
+from .json_file import parse_document, read_document, read_text, to_parts
 from .json_file import to_text as release_to_text
 from .reach_file import REACH_SCHEMA, parse_reach, reach_to_text
 from .writing import write_whole
@@ -27,7 +27,8 @@ def save(
     result: Release | GroupedRelease | Reach | GroupedReach, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> None:
     """Write a result to `path`."""
-    write_whole(path, to_text(result), overwrite=overwrite)
+    written = reach_to_text(result) if isinstance(result, Reach | GroupedReach) else to_parts(result)
+    write_whole(path, written, overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str]) -> Release | GroupedRelease | Reach | GroupedReach:

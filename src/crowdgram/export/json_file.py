@@ -7,7 +7,7 @@ import json
 import math
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ..privacy.guarantee import MAX_EPSILON
 from ..results.grouped import GroupedRelease
 from ..results.release import OWN_SUM, Release
 from ..results.values import Item, Other, Quantity, is_unlisted, values_of
-from .json_text import document_text
+from .json_text import document_parts, document_text
 from .writing import write_whole
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "read_text",
     "save",
     "to_document",
+    "to_parts",
     "to_text",
 ]
 
@@ -64,7 +65,7 @@ _VALUE_TYPES: dict[str, type] = {
 
 def save(release: Release | GroupedRelease, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write `release` to `path`."""
-    write_whole(path, to_text(release), overwrite=overwrite)
+    write_whole(path, to_parts(release), overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
@@ -91,8 +92,17 @@ def load_joint(path: str | os.PathLike[str]) -> Release:
 
 def to_text(release: Release | GroupedRelease) -> str:
     """The content of the file that `save` writes. A grouped release is the joint one that it is made of, and a mark."""
+    return document_text(_whole(release))
+
+
+def to_parts(release: Release | GroupedRelease) -> Iterator[Any]:
+    """The same in UTF-8, in parts."""
+    return document_parts(_whole(release))
+
+
+def _whole(release: Release | GroupedRelease) -> dict[str, Any]:
     joint = release.joint if isinstance(release, GroupedRelease) else release
-    return document_text({**_fields(joint), "grouped": isinstance(release, GroupedRelease)})
+    return {**_fields(joint), "grouped": isinstance(release, GroupedRelease)}
 
 
 def to_document(release: Release) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from .bins import Bins
 from .counts import ROW_LIMIT, Counts, Presence, count_rows, find_presence, known_counts, listed_rows, tally_rows
 from .delimited import Csv
 from .domain import Domain, Item, combined, read_domain, read_joint_domain
-from .engines import DuckDB
+from .engines import DuckDB, Spark
 from .kinds import Value
 from .rows import Rows, open_rows
 from .sources import Placed
@@ -90,6 +90,7 @@ __all__ = [
     "RowsByStratum",
     "SampledRow",
     "SimulatedCrowd",
+    "Spark",
     "Tallies",
     "Tally",
     "UserTotals",

@@ -91,9 +91,10 @@ def tally_rows(rows: Rows) -> Rows:
     For tables whose items must be found first: the private table is then read here, once, and `count_rows` reads
     what is kept. Counts that are given are cut to COUNT_LIMIT once more: they will be summed again.
     """
-    table, groups = _whole(rows), ("user", *rows.keys)
+    table, groups, stage = _whole(rows), ("user", *rows.keys), "counting rows by user and item"
     tallied = _summed(table, groups, COUNT_LIMIT) if rows.counted else _tally(table, groups)
-    return replace(rows, table=rows.engine.keep(tallied, "counting rows by user and item"))
+    kept = rows.engine.keep(rows.engine.gather_users(tallied, stage), stage)
+    return replace(rows, table=kept, gathered=True)
 
 
 def count_rows(rows: Rows, domain: Domain) -> Counts:
@@ -103,10 +104,10 @@ def count_rows(rows: Rows, domain: Domain) -> Counts:
     engine = rows.engine
     placed, lists = _placed(rows, domain)
     tallied = _summed(placed, ("user", "idx"), SUM_LIMIT // len(domain)) if rows.counted else _tally(placed)
-    cells = engine.keep(tallied, "counting rows by user and item")
+    counts = limited_counts(engine, tallied, len(domain), gathered=rows.gathered)
     for uploaded in lists:
         engine.drop(uploaded)
-    return limited_counts(engine, cells, len(domain))
+    return counts
 
 
 def find_presence(rows: Rows, domain: Domain) -> Presence:
@@ -115,7 +116,8 @@ def find_presence(rows: Rows, domain: Domain) -> Presence:
     """
     engine = rows.engine
     placed, lists = _placed(rows, domain)
-    cells = engine.keep(placed.select("user", "idx").distinct(), "finding the items of each user")
+    stage, found = "finding the items of each user", placed.select("user", "idx").distinct()
+    cells = engine.keep(found if rows.gathered else engine.gather_users(found, stage), stage)
     for uploaded in lists:
         engine.drop(uploaded)
     users = engine.keep(cells.group_by("user").agg(size=cells.count()), "counting items by user")
@@ -129,30 +131,32 @@ def known_counts(engine: Engine, cells: pa.Table, items: int) -> Counts:
     return limited_counts(engine, engine.upload(known, "placing known counts"), items)
 
 
-def limited_counts(engine: Engine, cells: ir.Table, items: int) -> Counts:
-    """Add up each user's cells, and hold every user to ROW_LIMIT.
+def limited_counts(engine: Engine, cells: ir.Table, items: int, *, gathered: bool = False) -> Counts:
+    """Keep the cells, add up those of each user, and hold every user to ROW_LIMIT.
 
     A user with more rows has all counts divided by q = ceil(rows / ROW_LIMIT), rounding down, so that they sum to at
-    most ROW_LIMIT. The same queries run whatever the table holds. `cells` is a kept table, and is used up.
+    most ROW_LIMIT. The same queries run whatever the table holds. If `cells` is a kept table, it is used up. gathered:
+    the cells of each user are in one place already.
     """
-    stage = "counting rows by user"
-    users = engine.keep(_per_user(cells), stage)
+    by_item, stage = "counting rows by user and item", "counting rows by user"
+    if not isinstance(engine, DuckEngine):
+        # Before the cells are kept, in the pass that makes them.
+        placed = cells if gathered else engine.gather_users(cells, by_item)
+        limited = engine.keep(_limited(placed), by_item)
+        engine.drop(cells)
+        return summed_counts(engine, limited, items)
+    kept = cells if engine.holds(cells) else engine.keep(cells, by_item)
+    users = engine.keep(_per_user(kept), stage)
     over = users.filter(users.rows > ROW_LIMIT)
-    heavy = engine.keep(over.select("user", divisor=(over.rows + (ROW_LIMIT - 1)) // ROW_LIMIT), stage)
-    if isinstance(engine, DuckEngine):
-        # In place: if nobody is above the limit, as is usual, nothing is copied.
-        limited = engine.keep(_divided(cells.inner_join(heavy, "user")), stage)
-        totals = engine.keep(_per_user(limited), stage)
-        engine.exchange(cells, heavy, limited, stage)
-        engine.exchange(users, heavy, totals, stage)
-        used = [limited, totals]
-    else:
-        used = [users, cells]
-        cells = engine.keep(_divided(cells.left_join(heavy, "user")), stage)
-        users = engine.keep(_per_user(cells), stage)
-    for table in (heavy, *used):
+    heavy = engine.keep(over.select("user", divisor=_divisor(over.rows)), stage)
+    # In place: if nobody is above the limit, as is usual, nothing is copied.
+    limited = engine.keep(_divided(kept.inner_join(heavy, "user")), stage)
+    totals = engine.keep(_per_user(limited), stage)
+    engine.exchange(kept, heavy, limited, stage)
+    engine.exchange(users, heavy, totals, stage)
+    for table in (heavy, limited, totals):
         engine.drop(table)
-    return Counts(engine, cells, users, items)
+    return Counts(engine, kept, users, items)
 
 
 def limited_user(counts: Mapping[Any, int]) -> dict[Any, int]:
@@ -166,9 +170,19 @@ def summed_counts(engine: Engine, cells: ir.Table, items: int) -> Counts:
     return Counts(engine, cells, engine.keep(_per_user(cells), "counting rows by user"), items)
 
 
-def _divided(joined: ir.Table) -> ir.Table:
-    n = ibis.ifelse(joined.divisor.isnull(), joined.n, joined.n // joined.divisor)
-    divided = joined.select("user", "idx", n=n)
+def _limited(cells: ir.Table) -> ir.Table:
+    """(user, idx, n), nobody above ROW_LIMIT."""
+    rows = cells.n.sum().over(group_by=cells.user)
+    return _divided(cells.select("user", "idx", "n", divisor=_divisor(rows).cast("int64")))
+
+
+def _divisor(rows: Any) -> Any:
+    """1 for a user within ROW_LIMIT. Exact if an engine divides in doubles: rows are below 2^52."""
+    return (rows + (ROW_LIMIT - 1)) // ROW_LIMIT
+
+
+def _divided(cells: ir.Table) -> ir.Table:
+    divided = cells.select("user", "idx", n=cells.n // cells.divisor)
     return divided.filter(divided.n > 0)
 
 

@@ -179,6 +179,8 @@ def _blocks(file: Any, delimiter: bytes, width: int) -> Iterator[bytes]:
 
 
 def _is_text(block: bytes) -> bool:
+    if block.isascii():
+        return True
     try:
         block.decode()
     except UnicodeDecodeError:

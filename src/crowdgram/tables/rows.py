@@ -49,7 +49,7 @@ class Rows:
     """The private rows: an engine, and in it a table with the columns `user`, `keys` and perhaps `n`.
 
     names, item_types: of the item columns, as the caller knows them. spellings: for each, what its expression says of
-    its letters.
+    its letters. gathered: each user's rows are in one place of the engine (`Engine.gather_users`).
     """
 
     engine: Engine
@@ -57,6 +57,7 @@ class Rows:
     names: tuple[str, ...] = ("item",)
     item_types: tuple[dt.DataType, ...] = ()
     spellings: tuple[tuple[Spelling, ...], ...] = ()
+    gathered: bool = False
 
     def __post_init__(self) -> None:
         if not self.item_types:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,24 @@ from typing import TYPE_CHECKING, Any
 import ibis
 import pyarrow as pa
 
-from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
-from .addresses import Database, as_database, resolved_kind
+from ..errors import InvalidArgument, InvalidTable, UnreadableSource
+from .addresses import Database, as_database, is_address, resolved_kind
 from .arrow import check_users, flat, holds_text, in_years
 from .columns import all_or, check_columns
 from .databases import asked_of, open_database, open_ibis
 from .delimited import Csv
-from .engines import ENGINES, DuckEngine, Engine, engine_for, fresh_name, shield
+from .engines import (
+    ENGINES,
+    DuckEngine,
+    Engine,
+    Spark,
+    current_spark,
+    engine_for,
+    fresh_name,
+    running_session,
+    shield,
+    start_session,
+)
 from .stored_files import CSV_SUFFIXES, JSON_SUFFIXES, PARQUET_SUFFIXES, TEXT_SUFFIXES, open_files
 from .streams import quoted
 
@@ -52,10 +64,15 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
     if isinstance(source, Placed):
         check_columns(list(source.table.columns), columns)
         return source.engine, source.table
+    spark = current_spark()
+    if spark is not None and isinstance(source, str | os.PathLike | list | tuple):
+        return _open_in_spark(source, spark, columns, user)
     database = as_database(source)
+    if spark is not None and (database is None or database.kind != "spark") and not _is_spark_frame(source):
+        raise _not_for_spark(source)
     if database is not None:
         if database.kind == "spark":
-            return _open_spark_table(database, columns, user)
+            return _open_spark_table(database, columns, user, spark)
         return open_database(database, columns, user)
     form = source if isinstance(source, Csv) else None
     paths = _paths(source if form is None else form.path)
@@ -131,6 +148,8 @@ def is_text(source: object) -> bool:
     """
     if isinstance(source, Csv):
         return True
+    if current_spark() is not None:
+        return False
     database = as_database(source)
     if database is not None:
         return resolved_kind(database) == "sqlite"
@@ -219,14 +238,77 @@ def _open_spark(frame: Any, columns: Sequence[str] | None) -> tuple[Engine, ir.T
         raise
 
 
-def _open_spark_table(database: Database, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
+def _is_spark_frame(source: object) -> bool:
+    if isinstance(source, ibis.Table):
+        return bool(shield("opening the Ibis table", lambda: ibis.get_backend(source)).name == "pyspark")
+    return type(source).__module__.split(".")[0] == "pyspark"
+
+
+def _not_for_spark(source: object) -> InvalidArgument:
+    shown = repr(source) if isinstance(source, str) else f"a {type(source).__module__}.{type(source).__qualname__}"
+    return InvalidArgument(
+        f"table: is {shown}, and in Spark needs to be a path or glob of Parquet files, the name of a table of Spark's "
+        "catalogue, or a Spark data frame. Convert text files to Parquet first: Spark reads them by rules of its own.",
+        argument="table",
+    )
+
+
+def _open_in_spark(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    spark: Spark,
+    columns: Sequence[str] | None,
+    user: str,
+) -> tuple[Engine, ir.Table]:
+    """Parquet files, if there is a slash in the path or it ends like one; else a table of the catalogue, by name."""
+    if isinstance(source, str) and is_address(source):
+        database = as_database(source)
+        if database is None or database.kind != "spark":
+            raise _not_for_spark(database)
+        return _open_spark_table(database, columns, user, spark)
+    paths = _paths(source)
+    if paths is None:
+        raise _not_for_spark(source)
+    if any(path.lower().endswith(TEXT_SUFFIXES) for path in paths):
+        raise _not_for_spark(paths[0])
+    if isinstance(source, str) and "/" not in source and not source.lower().endswith(PARQUET_SUFFIXES):
+        return _open_spark_table(Database("spark:", table=source), columns, user, spark)
+    frame, session = None, spark.session()
+    with contextlib.suppress(Exception):  # Spark's own words are long, and may quote paths and data
+        frame = session.read.options(**_PARQUET).parquet(*(_spark_path(session, path) for path in paths))
+    if frame is None:
+        raise UnreadableSource(
+            f"table={paths[0]!r}: cannot be read by Spark as Parquet. Check the path, which every machine of the "
+            "cluster has to reach, and that all files have one schema."
+        )
+    return _open_spark(frame, columns)
+
+
+def _spark_path(session: Any, path: str) -> str:
+    """A relative path as this process understands it, if Spark's files are those of this machine: Java stays in the
+    folder in which it was started.
+    """
+    local = str(session.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS")).startswith("file:")
+    return os.path.abspath(path) if local and not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path) else path
+
+
+_PARQUET = {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "mergeSchema": "true",
+    "recursiveFileLookup": "true",
+}
+"""Old dates are read as they are, where Spark might fail on them. All files agree on types, which would otherwise be
+those of any one. Names of folders are no columns: their types would be guessed from the names.
+"""
+
+
+def _open_spark_table(
+    database: Database, columns: Sequence[str] | None, user: str, spark: Spark | None = None
+) -> tuple[Engine, ir.Table]:
     """A table or query of Spark's catalogue, in the session that is running or else in one of its own."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise MissingDependency("pyspark is not installed: pip install 'crowdgram[spark]'.", name="pyspark") from None
-    own = SparkSession.getActiveSession() is None
-    session = shield("starting Spark", lambda: SparkSession.builder.appName("crowdgram").getOrCreate())
+    running = running_session()
+    own = spark is None and running is None
+    session = spark.session() if spark is not None else running or start_session(None)
 
     def open_table(name: tuple[str, ...], needed: Sequence[str] | None) -> tuple[Engine, ir.Table]:
         frame, exact = None, ".".join(f"`{part.replace('`', '``')}`" for part in name)

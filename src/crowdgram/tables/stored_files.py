@@ -201,13 +201,15 @@ def _scan(
         if options["format"] == "newline_delimited":
             options["ignore_errors"] = True
         as_text = dict.fromkeys(columns, "VARCHAR")
-        return _readable(first, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **options))
+        # A string that is not UTF-8 is no JSON: the engine's reader passes over the record.
+        table = _readable(first, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **options))
+        return engine.with_text(table)
     delimiter = form.delimiter or ("\t" if ".tsv" in suffix else ",")
     header = _header(files, delimiter, form.encoding)
     check_columns(header, columns, text=first.name)
     read = header if user is None else all_or(columns, header)
     # Not by the engine's own reader: it starts in the middle of a file, and one user's text can mislead it there.
-    return engine.register(delimited(paths, delimiter, header, read, form.encoding))
+    return engine.with_text(engine.register(delimited(paths, delimiter, header, read, form.encoding)))
 
 
 def _stored_rows(paths: Sequence[str], schema: pa.Schema, wanted: Sequence[str]) -> Any:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from .base import Engine, fresh_name, shield
 from .duckdb import DuckEngine
-from .resources import DuckDB
+from .resources import DuckDB, Spark, current_spark, running_session, start_session
 from .spark import SparkEngine
 
 if TYPE_CHECKING:
@@ -20,11 +20,15 @@ __all__ = [
     "DuckDB",
     "DuckEngine",
     "Engine",
+    "Spark",
     "SparkEngine",
+    "current_spark",
     "engine_for",
     "fetch_public",
     "fresh_name",
+    "running_session",
     "shield",
+    "start_session",
 ]
 
 ENGINES: dict[str, type[Engine]] = {"duckdb": DuckEngine, "pyspark": SparkEngine}

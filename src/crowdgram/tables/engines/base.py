@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import ibis
 import ibis.expr.datatypes as dt
+import ibis.expr.operations as ops
 import pyarrow as pa
 import sqlglot
 
@@ -145,12 +146,22 @@ class Engine(ABC):
         self._kept.append(name)
         return shield(stage, lambda: self._table(name))
 
+    def holds(self, table: ir.Table) -> bool:
+        """Whether `table` is one that was kept or uploaded, as it is."""
+        return isinstance(table.op(), ops.DatabaseTable) and table.get_name() in self._kept
+
     def drop(self, table: ir.Table) -> None:
         """Drop a kept table before the end."""
-        name = table.get_name()
-        if name in self._kept:
+        if self.holds(table):
+            name = table.get_name()
             self._kept.remove(name)
             self._drop(name)
+
+    def gather_users(self, table: ir.Table, _stage: str, /) -> ir.Table:
+        """The same rows, those of each `user` in one place, if the engine works in several places: what is kept of
+        them, and made of that by `user`, stays there, so that later passes move no rows.
+        """
+        return table
 
     def fetch(self, table: ir.Table, stage: str) -> pa.Table:
         """Collect a result; callers fetch nothing larger than the domain, or than a tally by item and times."""

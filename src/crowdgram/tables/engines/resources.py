@@ -1,4 +1,4 @@
-"""What the embedded engine may use of the machine: memory, threads, and a folder for what does not fit into memory."""
+"""Where a release is worked out: in the embedded engine, with so much memory and so many threads, or in Spark."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ...errors import InvalidArgument
+from ...errors import EngineFailure, InvalidArgument, MissingDependency
 
-__all__ = ["DuckDB", "current_resources"]
+__all__ = ["DuckDB", "Spark", "current_resources", "current_spark", "running_session", "start_session"]
 
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 LEAST_MEMORY = 100 * 10**6
@@ -87,13 +87,113 @@ class DuckDB:
         return self != DuckDB()
 
 
-_ENTERED: ContextVar[tuple[DuckDB, ...]] = ContextVar("entered", default=())
+class Spark:
+    """Work in Spark, for all releases that are made within it:
+
+        with crowdgram.Spark(master="spark://host:7077"):
+            release = crowdgram.release("hdfs:///visits/*.parquet", ...)
+
+    master: the cluster's address, such as "spark://host:7077", "yarn", "k8s://https://host:6443" or "local[4]". By
+        default, the session that is running; if there is none, what Spark's own configuration says.
+
+    Within it a table is a path or glob of Parquet files, as Spark understands paths; the name of a table of Spark's
+    catalogue, such as "shop.visits"; or a Spark data frame. A session that is started here is stopped at the end. It
+    shows no page and no bar of progress, and logs nothing, as all of these tell of rows. It holds for the thread, or
+    the task, that enters it.
+    """
+
+    def __init__(self, master: str | None = None) -> None:
+        if master is not None and (not isinstance(master, str) or not master.strip()):
+            raise InvalidArgument(
+                f"master={master!r}: needs to be an address such as 'spark://host:7077', 'yarn' or 'local[4]'.",
+                argument="master",
+            )
+        if master is not None and master.startswith("sc:"):
+            raise InvalidArgument(
+                f"master={master!r}: is an address of Spark Connect. Make the session yourself, and give its data "
+                "frame as the table.",
+                argument="master",
+            )
+        self.master = master
+        self._own: Any = None
+
+    def __repr__(self) -> str:
+        return f"Spark(master={self.master!r})" if self.master else "Spark()"
+
+    def __enter__(self) -> Spark:
+        _ENTERED.set((*_ENTERED.get(), self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _ENTERED.set(_ENTERED.get()[:-1])
+        own, self._own = self._own, None
+        if own is not None:
+            own.stop()
+
+    def session(self) -> Any:
+        """The session that is running, or one that is started, and stopped at the end."""
+        running = running_session()
+        if running is None:
+            self._own = start_session(self.master)
+            return self._own
+        if self.master not in (None, running.conf.get("spark.master", None)):
+            raise InvalidArgument(
+                f"master={self.master!r}: is not that of the Spark session that is running. Stop that session, or "
+                "leave master out.",
+                argument="master",
+            )
+        return running
+
+
+def running_session() -> Any:
+    """The Spark session of this process, if there is one."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingDependency("pyspark is not installed: pip install 'crowdgram[spark]'.", name="pyspark") from None
+    return SparkSession.getActiveSession() or SparkSession._instantiatedSession
+
+
+def start_session(master: str | None) -> Any:
+    """A session of our own. What Spark shows and logs, sizes and values, depends on rows: it does neither."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("crowdgram")
+    for name, value in _QUIET.items():
+        builder = builder.config(name, value)
+    try:
+        return (builder if master is None else builder.master(master)).getOrCreate()
+    except Exception:  # noqa: BLE001 (pages of Java, and perhaps of settings)
+        pass
+    given = "" if master is None else f" on {master!r}"
+    raise EngineFailure(
+        f"Spark could not be started{given}. Check the address, and that Java 17 is installed here.",
+        stage="starting Spark",
+    )
+
+
+_QUIET = {
+    "spark.eventLog.enabled": "false",
+    "spark.log.level": "OFF",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_ENTERED: ContextVar[tuple[DuckDB | Spark, ...]] = ContextVar("entered", default=())
 
 
 def current_resources() -> DuckDB:
     """The innermost `DuckDB` that is entered; if there is none, one without limits."""
     entered = _ENTERED.get()
-    return entered[-1] if entered else DuckDB()
+    return entered[-1] if entered and isinstance(entered[-1], DuckDB) else DuckDB()
+
+
+def current_spark() -> Spark | None:
+    """The `Spark` that is entered, if that is the innermost."""
+    entered = _ENTERED.get()
+    return entered[-1] if entered and isinstance(entered[-1], Spark) else None
 
 
 def _check_memory(given: object) -> int:

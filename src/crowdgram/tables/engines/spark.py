@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import ibis
 import pyarrow as pa
 
-from .base import Engine, function
+from .base import Engine, fresh_name, function, shield
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -18,6 +18,8 @@ __all__ = ["SparkEngine"]
 
 BROADCAST_ROWS = 2**20
 """Public tables up to this size are copied to every machine; Spark itself would stop at 10 MB, some 400,000 items."""
+PARTITION_BYTES, LEAST_PARTITIONS = 2**24, 2
+"""Of the tables that are read: about three million rows of two numbers in Parquet."""
 _SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
@@ -61,6 +63,7 @@ class SparkEngine(Engine):
             session.conf.set(name, value)
         self._session = session
         self._frames: dict[str, Any] = {}
+        self._parts = 0
 
     def exact(self, text: Any) -> Any:
         # A cast, which takes off a collation; Ibis would leave out its own.
@@ -82,6 +85,42 @@ class SparkEngine(Engine):
             yield str(one.nodeName())
             if one.subqueries().size():  # they belong to expressions, and are no children
                 yield "Subquery"
+
+    def gather_users(self, table: ir.Table, stage: str, /) -> ir.Table:
+        # Not before rows are counted: of a user with a tenth of all rows, one machine would count them all. A fixed
+        # number of partitions, the same for all tables: Spark does not see that tables agree in their partitions if it
+        # has chosen them itself. In the order of users, so that joins by user do not sort again.
+        name = fresh_name()
+
+        def gather() -> ir.Table:
+            frame = self._session.sql(self._sql(table))
+            self._parts = self._parts or self._partitions(frame)
+            frame = frame.repartition(self._parts, "user").sortWithinPartitions("user")
+            frame.createOrReplaceTempView(name)
+            return self._table(name)
+
+        self.before_close(lambda: self._session.catalog.dropTempView(name))
+        return shield(stage, gather, self._stop)
+
+    def _partitions(self, frame: Any) -> int:
+        """How many partitions the rows of a frame need, by the size of the tables that it reads as Spark states it: of
+        files, that on the disk. No row is read.
+        """
+        most = int(self._session.conf.get("spark.sql.shuffle.partitions"))
+        if not hasattr(frame, "_jdf"):  # Spark Connect does not hand out its plan
+            return most
+        parts, size, todo = 0, 0, [frame._jdf.queryExecution().optimizedPlan()]
+        while todo:
+            top = one = todo.pop()
+            while one.children().size() == 1:
+                one = one.children().head()
+            todo += [one.children().apply(place) for place in range(one.children().size())]
+            if str(one.getClass().getSimpleName()) == "LogicalRDD":  # of unknown size
+                parts += int(one.rdd().getNumPartitions())
+            elif not one.children().size():
+                # With what is above it, which leaves out columns; that of a join would be a product.
+                size += int(str(top.stats().sizeInBytes()))
+        return min(most, max(LEAST_PARTITIONS, parts + size // PARTITION_BYTES))
 
     def _create(self, name: str, table: ir.Table) -> None:
         self._hold(name, self._session.sql(self._typed(table)))

@@ -142,12 +142,13 @@ def held_items(rows: Rows, salt: str, most: int) -> HeldItems:
     places, items = number_items(engine, rows.table, keys)
     joined = rows.table.inner_join(places, list(keys))
     placed = joined.select("user", "idx", n=ibis.least(joined.n, ibis.literal(ROW_LIMIT, "int64")))
-    whole = limited_counts(engine, engine.keep(placed, "numbering items"), items)
+    whole = limited_counts(engine, placed, items)
     sizes = whole.cells.group_by("user").agg(size=whole.cells.count())
     over = whole.users.inner_join(sizes.filter(sizes["size"] > most), "user")
     heavy = over.select("user", "rows", start=(hashed(engine, salt, over.user) % over.rows).cast("int64"))
     light = whole.cells.anti_join(heavy, "user").select("user", "idx", "n")
-    cells = engine.keep(light.union(_tickets(whole.cells, heavy, most)), "limiting items per user")
+    stage = "limiting items per user"
+    cells = engine.keep(engine.gather_users(light.union(_tickets(whole.cells, heavy, most)), stage), stage)
     # Of at most m_u rows each user's tickets make at most m_u: nobody is above the limit.
     limited = summed_counts(engine, cells, items)
     for table in (whole.cells, whole.users):
