@@ -8,7 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdgram.mechanisms.pilot_queries import EDGES, HISTOGRAM_UNIT, SECOND, RowHistogram, look_at_rows, row_reserves
+from crowdgram.mechanisms.pilot_queries import (
+    EDGES,
+    HISTOGRAM_UNIT,
+    SECOND,
+    RowHistogram,
+    _fitted,
+    look_at_rows,
+    row_reserves,
+)
 from crowdgram.mechanisms.row_bound import best_bound, bias_of, share_above, worth_knowing
 from crowdgram.mechanisms.user_sizes import Bins, read
 from crowdgram.privacy import Guarantee, Spending
@@ -171,3 +179,15 @@ def test_the_second_look_has_wide_bins_beyond_the_crowd_and_counts_every_user_on
     assert np.diff(np.log2(beyond)) == pytest.approx(0.5, abs=0.01)
     assert isinstance(rows, RowHistogram)
     assert rows.bins.users.sum() == pytest.approx(histogram.sum())
+
+
+def test_users_who_are_seen_in_wide_bins_only_are_read():
+    """A first look took noise at one row for users, so that bins beyond are wide; a second one shows them."""
+    first = np.zeros(len(ALL))
+    first[0] = 1500.0
+    noisy = Bins(first, np.full(len(ALL), 100.0), ALL, laplace=True)
+    edges = _fitted(RowHistogram.of(noisy).crowds)
+    second = np.where(edges == edges[np.searchsorted(edges, 4096)], 3000.0, 0.0)
+    both = RowHistogram.of(noisy + Bins(second, np.full(len(edges), 25.0), edges, laplace=True))
+    assert both.crowds is not None
+    assert 2000 < both.crowds.seen < 5000

@@ -46,6 +46,8 @@ KNOTS = 64
 """Items at which a mean over all that the drift may be is worked out."""
 MEASURED = 0.95
 """One level alone must hold this part of all mass: a bias that is not measured has to be small."""
+LEAST_VARIANCE = 1e-12
+"""Of a difference between levels, over the sum of all."""
 ENOUGH = 1.02
 """Of levels that are predicted to err by no more than this, over the best, those are taken that reach farthest: what is
 measured is known better than what is predicted.
@@ -233,7 +235,10 @@ class Drift:
         for group in groups:
             noise = np.diag(levels.variances * group.scale_square + extra[:, group.members].mean(axis=1))
             drift = stacked * group.moments[1:][self.shape][:, None, None]
-            variances.append(contrast @ (noise + own * group.moments[0] + drift) @ contrast.T)
+            variance = contrast @ (noise + own * group.moments[0] + drift) @ contrast.T
+            # If one level is noisier than others beyond all digits, differences with it would all be the same.
+            floor = LEAST_VARIANCE * np.trace(variance, axis1=1, axis2=2)[:, None, None]
+            variances.append(variance + floor * np.eye(count - 1))
             weighed = np.linalg.solve(np.tensordot(posterior, variances[-1], 1), steps)
             self._precision += float(weighed @ steps) * float(group.tilts @ group.tilts)
             self._score += float(weighed @ contrast @ levels.values[:, group.members] @ group.tilts)

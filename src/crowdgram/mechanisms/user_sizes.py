@@ -189,7 +189,7 @@ def _reading(bins: Bins, first: int, last: int, strangers: bool) -> Crowds:
     widths, sizes = np.log2(upper / lower), np.sqrt(least * upper)
     shape = np.zeros(len(bins.users))
     wide = (widths > NARROW) & (upper > 8)
-    bulk = min(last, int(np.argmax(wide)) - 1 if wide.any() else last)
+    bulk = min(last, max(first, int(np.argmax(wide)) - 1) if wide.any() else last)
     shape[first : last + 1] = np.maximum(bins.users[first : last + 1], 0.0)
     shape[first : bulk + 1] = _rising_and_falling(bins.users[first : bulk + 1])
     alike = math.log2(sizes[last] / sizes[first]) < 1.0  # by design, most likely: nobody has rows of another order

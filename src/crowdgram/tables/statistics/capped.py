@@ -83,6 +83,7 @@ class RowsByStratum(_Capped):
             raise InvalidArgument(f"light={self.light}: needs to be in 1..{self.row_cap}.", argument="light")
 
     def sum(self, view: Counts) -> BoundedSum[Integers]:
+        assert view.items == self.items
         users = view.users
         light, none = users.rows <= self.light, ibis.literal(0, "int64")
         weighted = users.select(
