@@ -12,7 +12,7 @@ import crowdgram
 from crowdgram.errors import InvalidArgument
 from crowdgram.mechanisms import Discover, Discovering
 from crowdgram.privacy import Adjacency, Guarantee
-from crowdgram.releases import pipeline
+from crowdgram.releases.promises import promise_of
 from crowdgram.releases.query import Query
 from crowdgram.releases.registry import MECHANISMS, as_mechanism
 
@@ -92,7 +92,7 @@ def test_no_plan_to_find_items_ends_in_a_violation():
         try:
             offered = Guarantee(epsilon, delta, adjacency)
             kind = as_mechanism(mechanism)
-            pipeline._plan(Query(user="who", item="what", guarantee=offered, mechanism=kind, domain=Discover(share)))
+            promise_of(Query(user="who", item="what", guarantee=offered, mechanism=kind, domain=Discover(share)))
             kept += 1
         except InvalidArgument:
             continue

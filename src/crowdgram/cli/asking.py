@@ -255,7 +255,7 @@ def read_source(reading: Reading, source: str, *, in_spark: bool = False) -> tup
 
     table, query, delimiter, encoding = reading.table, reading.query, reading.delimiter, reading.encoding
     if in_spark and is_standard(source):
-        raise InvalidArgument("TABLE '-': cannot be read by --engine spark. Give a path or a table.", argument="TABLE")
+        raise InvalidArgument("TABLE='-': cannot be read by --engine spark. Give a path or a table.", argument="TABLE")
     if in_spark and not is_address(source):
         for option, value in (
             ("--table", table),

@@ -15,7 +15,7 @@ __all__ = ["document_parts", "document_text"]
 
 LONG_LIST = 10_000
 """Lists from this length on are written on one line."""
-SAMPLE = 2**10
+SAMPLED_NUMBERS = 2**10
 """Numbers that tell whether many are equal."""
 PIECE = 2**20
 """Numbers that are joined at once: their text is far below the 2 GiB that Arrow's strings can hold."""
@@ -89,7 +89,7 @@ def _joined(values: Any) -> Any:
 def _texts(values: Any) -> pa.Array:
     """Each number as a text. From its buffer: `pa.array` would load pandas."""
     kind = pa.int64() if values.dtype == np.int64 else pa.float64()
-    some = values.view(np.int64)[:: max(len(values) // SAMPLE, 1)]
+    some = values.view(np.int64)[:: max(len(values) // SAMPLED_NUMBERS, 1)]
     if len(np.unique(some)) > len(some) // 4:
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)]).cast(pa.string())
     # Many are equal, such as the errors of items with the same noise: each is written once. By their bits.
