@@ -46,7 +46,7 @@ flat around the best.
 
 @dataclass(frozen=True)
 class Disagreement:
-    """What is believed of the disagreement of heavy users: log-normal, and not measured."""
+    """What is believed of the disagreement of heavy users: log-normal, until strata tell of it (`learned`)."""
 
     values: Floats
     weights: Floats
