@@ -267,9 +267,9 @@ def _measure(view: _View, budget: Budget, facts: Facts, drift: Drift, share: flo
         first = end + 1
     shells = replace(shells, masses=corrected)
     step = noisy[:, :-1] / full * scales / masses[:, None]
-    levels = Levels(ends, centre + step, (noise / masses) ** 2)
     divisor = trust * (error / masses) ** 2
-    drift.learn(shells, levels, step**2 * divisor[:, None], view.groups)
+    levels = Levels(ends, centre + step, (noise / masses) ** 2, step**2 * divisor[:, None])
+    drift.learn(shells, levels, view.groups)
     left, doubt = _mass_left(view, budget, beta, radii, full, USER_UNIT / facts.row_cap)
     mass = float(found.sum()) + left, math.hypot(float(np.linalg.norm(error)), doubt)
     return _Round(shells, levels, scales, mass)
@@ -395,7 +395,7 @@ def _possible_biases(
         shells = Shells.of(one, crowd.spread, top=float(last.shells.radii[-1]))
         ends = tuple(int(np.argmin(np.abs(np.log(shells.radii / last.shells.radii[end])))) for end in last.levels.ends)
         if len(set(ends)) == len(ends):
-            levels = Levels(ends, last.levels.values, last.levels.variances)
+            levels = replace(last.levels, ends=ends)
             found.append(combine_levels(shells, levels, drift, groups, last.scales, shares)[2:])
     biases = np.array(found) if found else np.zeros((1, 2, len(last.scales)))
     return biases[:, 0], biases[:, 1]

@@ -219,8 +219,8 @@ class Drift:
         )
         return root, found
 
-    def learn(self, shells: Shells, levels: Levels, extra: Floats, groups: Sequence[ItemGroup]) -> None:
-        """Take in the differences between neighbouring levels. `extra`: variances beside the noise, as `values`."""
+    def learn(self, shells: Shells, levels: Levels, groups: Sequence[ItemGroup]) -> None:
+        """Take in the differences between neighbouring levels."""
         count = len(levels.ends)
         if count < 2:
             return
@@ -233,7 +233,7 @@ class Drift:
         posterior = self.posterior
         variances = []
         for group in groups:
-            noise = np.diag(levels.variances * group.scale_square + extra[:, group.members].mean(axis=1))
+            noise = np.diag(levels.noise(group))
             drift = stacked * group.moments[1:][self.shape][:, None, None]
             variance = contrast @ (noise + own * group.moments[0] + drift) @ contrast.T
             # If one level is noisier than others beyond all digits, differences with it would all be the same.
@@ -269,15 +269,21 @@ def _last_telling(levels: Levels, steps: Floats, groups: Sequence[ItemGroup]) ->
 @dataclass(frozen=True)
 class Levels:
     """What a round measured: level j ends with shell ends[j]; values[j]: its mean distribution, item by item;
-    variances[j]: of its noise, for an item of scale 1.
+    variances[j]: of its noise, for an item of scale 1; divisors[j]: of what the error of its mass does, item by item.
     """
 
     ends: tuple[int, ...]
     values: Floats
     variances: Floats
+    divisors: Floats
 
     def mixing(self, shells: Shells) -> Floats:
         return _mixing(self.ends, shells)
+
+    def noise(self, group: ItemGroup) -> Floats:
+        """The variances of a group of items, on average."""
+        average: Floats = self.variances * group.scale_square + self.divisors[:, group.members].mean(axis=1)
+        return average
 
 
 def combine_levels(
@@ -297,7 +303,8 @@ def combine_levels(
     tilt_error = math.hypot(tilt_error, TUNING.mass_doubt * tilt)
     for group in groups:
         i = group.members
-        weights, _, noise[i] = _best(levels.variances, sums, float((scales[i] ** 2).mean()), group.moments)
+        weights = _best(levels.noise(group), sums, group.moments)
+        noise[i] = weights**2 @ (np.outer(levels.variances, scales[i] ** 2) + levels.divisors[:, i])
         missing = shells.shares - weights @ mix
         moved = float(missing @ shells.octaves)
         estimate[i] = weights @ levels.values[:, i] + tilt * moved * group.tilts
@@ -381,20 +388,14 @@ def _moments(shells: Shells, mix: Floats, covariances: Sequence[Floats]) -> _Sum
     return [(mix @ (one @ p), mix @ one @ mix.T, float(p @ one @ p)) for one in covariances]
 
 
-def _best(noise: Floats, sums: _Sums, scale_square: float, moments: Floats) -> tuple[Floats, float, float]:
-    """Weights of levels that sum to 1, the variance of the error, and the part of it that is noise; `noise`: variances
-    for scale 1.
-    """
+def _best(noise: Floats, sums: _Sums, moments: Floats) -> Floats:
+    """Weights of levels that sum to 1, for an answer with the least error; `noise`: their variances."""
     with_answer = sum(f * c for f, (c, _, _) in zip(moments, sums, strict=True))
     between = sum(f * v for f, (_, v, _) in zip(moments, sums, strict=True))
-    answer = sum(f * v for f, (_, _, v) in zip(moments, sums, strict=True))
-    inverse = np.linalg.inv(between + np.diag(noise * scale_square))
+    inverse = np.linalg.inv(between + np.diag(noise))
     ones = inverse.sum(axis=1)
-    weights = inverse @ with_answer
-    weights = weights + ones * (1 - weights.sum()) / ones.sum()
-    noisy = float((weights**2 * noise).sum() * scale_square)
-    bias = float(answer - 2 * weights @ with_answer + weights @ between @ weights)
-    return weights, max(bias, 0.0) + noisy, noisy
+    weights: Floats = inverse @ with_answer
+    return weights + ones * (1 - weights.sum()) / ones.sum()
 
 
 _Believed = tuple[Floats, Floats, Floats]
