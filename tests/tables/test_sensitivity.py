@@ -232,7 +232,7 @@ def store(request):
     """Puts a table into another engine, or on a server."""
     if request.param == "spark":
         session = request.getfixturevalue("spark")
-        yield lambda table: session.createDataFrame(table.to_pandas()).repartition(3)
+        yield lambda table: session.createDataFrame(table).repartition(3)
         return
     if why := postgres.missing():
         pytest.skip(why)
