@@ -52,12 +52,15 @@ SHARED = (
 
 
 def group(nodeid):
-    """The tests that one worker runs: all of Spark's, for one Java machine; those of some files; or all cases of one.
+    """The tests that one worker runs: all of Spark's, for one Java machine, and of PostgreSQL, for one server; those of
+    some files; or all cases of one.
 
     Not each case alone: xdist looks at all that a worker was ever given whenever a test ends.
     """
     path, _, name = nodeid.partition("::")
-    return "spark" if "spark" in name else path if path in SHARED else nodeid.partition("[")[0]
+    if shared := [one for one in ("spark", "postgres") if one in name]:
+        return shared[0]
+    return path if path in SHARED else nodeid.partition("[")[0]
 
 
 # The command is built once, and not for every call: that took twenty times as long as a call that is refused.
