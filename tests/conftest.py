@@ -157,9 +157,6 @@ def spark(running_spark):
     settings, views = left_in(running_spark)
     yield running_spark
     settings_after, views_after = left_in(running_spark)
-    if views_after != views:
-        gc.collect()  # Ibis drops the views of its memtables with them
-        views_after = left_in(running_spark)[1]
     held = dict(HELD)
     HELD.clear()
     for name in views_after - views:
