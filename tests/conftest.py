@@ -20,6 +20,7 @@ import pytest
 import typer.testing
 
 import crowdgram
+from crowdgram.tables.engines.spark import CHANGED, HELD
 
 
 def spark_missing() -> str | None:
@@ -37,9 +38,6 @@ def spark_missing() -> str | None:
     return None
 
 
-SPARK_MISSING = spark_missing()
-
-
 SHARED = (
     "tests/attacks/test_arithmetic.py",
     "tests/audit/test_selftest.py",
@@ -54,9 +52,15 @@ SHARED = (
 
 
 def group(nodeid):
-    """The tests that one worker runs: all of Spark's, for one Java machine; those of some files; or one alone."""
+    """The tests that one worker runs: all of Spark's, for one Java machine, and of PostgreSQL, for one server; those of
+    some files; or all cases of one.
+
+    Not each case alone: xdist looks at all that a worker was ever given whenever a test ends.
+    """
     path, _, name = nodeid.partition("::")
-    return "spark" if "spark" in name else path if path in SHARED else nodeid
+    if shared := [one for one in ("spark", "postgres") if one in name]:
+        return shared[0]
+    return path if path in SHARED else nodeid.partition("[")[0]
 
 
 # The command is built once, and not for every call: that took twenty times as long as a call that is refused.
@@ -75,14 +79,16 @@ def pytest_itemcollected(item):
 
 
 def pytest_collection_modifyitems(items):
-    """Slow tests first, so that the workers end together."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Those of Spark first, the longest row for one worker, then slow ones, so that the workers end together."""
+    items.sort(key=lambda item: (item.get_closest_marker("spark") is None, item.get_closest_marker("slow") is None))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     # Not --dist loadgroup: pytest-xdist 3.8 writes groups into the ids of tests, and pytest 9.2 does not read them.
     from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False  # or those with many cases would go before slow ones
 
     class Grouped(LoadScopeScheduling):
         def _split_scope(self, nodeid):
@@ -103,9 +109,9 @@ def pytest_unconfigure():
 
 
 @pytest.fixture(scope="session")
-def spark():
-    if SPARK_MISSING:
-        pytest.skip(SPARK_MISSING)
+def running_spark():
+    if why := spark_missing():
+        pytest.skip(why)
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -124,17 +130,56 @@ def spark():
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {EARLY}")
+        .config("spark.driver.extraJavaOptions", f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {UNVERIFIED} {EARLY}")
         .config("spark.sql.catalogImplementation", "in-memory")
+        .config("spark.sql.session.timeZone", "UTC")  # as Ibis sets both, and not the machine's
+        .config("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
+        .config("spark.shuffle.compress", "false")
+        .config("spark.broadcast.compress", "false")
+        .config("spark.sql.inMemoryColumnarStorage.compressed", "false")
+        .config("spark.sql.ui.retainedExecutions", "1")  # nobody looks
+        .config("spark.ui.retainedJobs", "1")
+        .config("spark.ui.retainedStages", "1")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
     for name, value in INTERPRETED.items():
         session.conf.set(name, value)
+    for name in (*CHANGED, "spark.sql.autoBroadcastJoinThreshold"):  # so that they are among the settings to be kept
+        session.conf.set(name, session.conf.get(name))
     yield session
     session.stop()
 
 
+@pytest.fixture
+def spark(running_spark):
+    """The session of all tests. One that leaves a setting, a view or an engine behind fails, and no other after it."""
+    settings, views = left_in(running_spark)
+    yield running_spark
+    settings_after, views_after = left_in(running_spark)
+    held = dict(HELD)
+    HELD.clear()
+    for name in views_after - views:
+        running_spark.catalog.dropTempView(name)
+    changed = {name for name, _ in settings.items() ^ settings_after.items()}
+    for name in changed:
+        if name in settings:
+            running_spark.conf.set(name, settings[name])
+        else:
+            running_spark.conf.unset(name)
+    assert (changed, views_after, held) == (set(), views, {})
+
+
+def left_in(session):
+    """The settings of a session, and its views, without a query: it would be one of Spark's slowest."""
+    views = session._jsparkSession.sessionState().catalog().listLocalTempViews("*")
+    return session.conf.getAll, {views.apply(place).table() for place in range(views.size())}
+
+
+UNVERIFIED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""Spark's classes are loaded as they are. With what is neither compressed nor kept for pages, a fifth less CPU time for
+the first test, which warms Spark up: 41 s for 51 s.
+"""
 EARLY = "-XX:Tier3InvocationThreshold=80 -XX:Tier3MinInvocationThreshold=40 -XX:Tier3CompileThreshold=800"
 """Less than half of Java's own numbers: a tenth less CPU time, for a part of the conformance suite in two pairs."""
 

@@ -272,7 +272,7 @@ def test_tuned_distinct_counts_and_reach(tmp_path, monkeypatch, capsys):
 def test_coverage_by_rank(monkeypatch, capsys):
     """An interval that holds nothing is counted as such, and every kind of interval has its line."""
     coverage = importlib.import_module("coverage")
-    monkeypatch.setattr(coverage, "CROWDS", {"few": (300, 4, 7, 0.0)})
+    monkeypatch.setattr(coverage, "CROWDS", {"few": (300, 4, 7, 0.0)})  # its own crowds take minutes
     coverage.main(["--repeat", "2"])
     lines = capsys.readouterr().out.splitlines()[2:]
     assert len(lines) == 7
@@ -288,6 +288,7 @@ def test_coverage_by_rank(monkeypatch, capsys):
 @pytest.mark.slow
 def test_what_a_prior_gains(monkeypatch, tmp_path):
     prior = importlib.import_module("prior")
+    # its own crowds take minutes
     monkeypatch.setattr(prior, "CROWDS", {"few": Crowd(users=60, rows=2, items=12, seed=1)})
     monkeypatch.setattr(prior, "REAL", ("some",))
     pa.parquet.write_table(Crowd(users=60, rows=2, items=12, seed=2).table(), tmp_path / "some.parquet")
@@ -338,7 +339,7 @@ def test_presets_of_the_grid_are_those_of_plans(plans):
 def test_a_plan_is_compared_with_a_mean(plans, tmp_path, monkeypatch, capsys):
     one = plans.Setting(100, 2, 5, 4.0, 0.0, "users", "add-remove", "alike")
     assert one.mean_rows == 2
-    monkeypatch.setattr(plans, "RECORDED", tmp_path / "plan.json")
+    monkeypatch.setattr(plans, "RECORDED", tmp_path / "plan.json")  # what is recorded in the repository stays
     # fewer simulated releases: how they are compared is tested
     monkeypatch.setattr("crowdgram.planning.expected.MOST_RUNS", 2)
     plans.record([(0, one)], 2, 2)
@@ -356,6 +357,7 @@ def test_a_plan_is_compared_with_a_mean(plans, tmp_path, monkeypatch, capsys):
 
 def test_a_real_table_is_described(plans, tmp_path, monkeypatch, capsys):
     Crowd(users=200, rows=5, items=6, tail=0.5, differ=0.2, seed=1).write(tmp_path / "small.parquet")
+    # how tables are described is tested, and not what their errors are
     monkeypatch.setattr(plans, "error_of", lambda crowd, weight, _: crowd.answer(weight).max())
     plans.main(["--tables", str(tmp_path)])
     lines = capsys.readouterr().out.splitlines()

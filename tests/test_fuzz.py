@@ -109,6 +109,7 @@ def test_what_is_neither_is_seen(fuzz, tmp_path, monkeypatch):
     def quote(rng, folder):
         raise InvalidTable(f"a row with {fuzz.SECRETS[1]}")
 
+    # kinds that end as no real one should, after a wait that a test can bear
     monkeypatch.setattr(fuzz, "TIMEOUT", 1)
     monkeypatch.setattr(fuzz, "KINDS", {"crash": crash, "hang": hang, "refuse": refuse, "quote": quote})
     with pytest.raises(AssertionError, match="oops"):

@@ -110,7 +110,7 @@ def test_a_process_that_grows_is_noticed(soak, grows, faults):
 )
 def test_a_case_is_given_up_by_what_it_does_and_not_by_the_clock(soak, monkeypatch, limits, does, code, why):
     for name, value in limits.items():
-        monkeypatch.setattr(soak, name, value)
+        monkeypatch.setattr(soak, name, value)  # real ones last minutes
     found, said = soak.wait_for(subprocess.Popen([sys.executable, "-c", does]))
     assert found == code
     assert said.startswith(why)

@@ -43,8 +43,9 @@ def test_all_combinations_if_thorough(monkeypatch):
     [
         ("tests/tables/test_rows.py::test_a[spark-1]", "spark"),
         ("tests/tables/test_rows.py::test_spark[0]", "spark"),
+        ("tests/tables/test_rows.py::test_a[postgres]", "postgres"),
         ("tests/test_site.py::test_a", "tests/test_site.py"),
-        ("tests/tables/test_rows.py::test_a[duckdb]", "tests/tables/test_rows.py::test_a[duckdb]"),
+        ("tests/tables/test_rows.py::test_a[duckdb]", "tests/tables/test_rows.py::test_a"),
     ],
 )
 def test_what_one_worker_runs(nodeid, expected):

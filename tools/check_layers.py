@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,15 +98,15 @@ def check(file: Path, root: Path) -> Iterator[str]:
     parts = file.relative_to(root).with_suffix("").parts
     module = parts[0]
     try:
-        tree = ast.parse(file.read_bytes())
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
     except (SyntaxError, ValueError) as error:
         yield f"{shown(file)}:{getattr(error, 'lineno', None) or 1}: cannot be parsed"
         return
     found: set[tuple[int, str]] = set()
     if module not in RANK and module not in BESIDE and parts != (FRONT,):
         found.add((1, f"`{module}` is unknown: add it to the layers"))
-    calls = one_call_imports(tree) if parts in METHODS else set()
-    for one in imports(tree, (PACKAGE, *parts[:-1])):
+    calls = one_call_imports(nodes) if parts in METHODS else set()
+    for one in imports(nodes, (PACKAGE, *parts[:-1])):
         ours = one.path[:1] == (PACKAGE,)
         if ours and one.line in calls and one.path[1] in CALLED_BY_METHODS:
             continue
@@ -120,12 +120,12 @@ def check(file: Path, root: Path) -> Iterator[str]:
     if parts not in SIMULATION:
         found.update(
             (line, "numpy.random belongs in synth.py, results/sampling.py and planning/simulation.py only")
-            for line in numpy_random(tree)
+            for line in numpy_random(nodes)
         )
     if parts != NOISE:
-        found.update((line, "random bytes come through privacy/noise.py only") for line in random_bytes(tree))
+        found.update((line, "random bytes come through privacy/noise.py only") for line in random_bytes(nodes))
     if module not in MAY_DRAW and parts not in (HANDS_ON, PLANNED):
-        found.update((line, "only an audit hands a sampler in") for line in sampler_named(tree))
+        found.update((line, "only an audit hands a sampler in") for line in sampler_named(nodes))
     for line, fault in sorted(found):
         yield f"{shown(file)}:{line}: {fault}"
 
@@ -180,9 +180,9 @@ def outside(parts: tuple[str, ...], path: tuple[str, ...]) -> str | None:
     return None
 
 
-def imports(tree: ast.AST, package: tuple[str, ...]) -> Iterator[Import]:
+def imports(nodes: Sequence[ast.AST], package: tuple[str, ...]) -> Iterator[Import]:
     """Every import in a file of `package`; a name imported from crowdgram itself counts as a module of it."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(node.lineno, tuple(alias.name.split(".")))
@@ -199,11 +199,11 @@ def imports(tree: ast.AST, package: tuple[str, ...]) -> Iterator[Import]:
                 yield Import(node.lineno, absolute(len(literal.value) - len(name), name, package))
 
 
-def one_call_imports(tree: ast.AST) -> set[int]:
+def one_call_imports(nodes: Sequence[ast.AST]) -> set[int]:
     """The lines of imports in methods that are one call: a docstring, the import, and one more statement."""
     methods = [
         method
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ClassDef)
         for method in node.body
         if isinstance(method, ast.FunctionDef)
@@ -232,34 +232,34 @@ def called(function: ast.expr) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def numpy_random(tree: ast.AST) -> Iterator[int]:
+def numpy_random(nodes: Sequence[ast.AST]) -> Iterator[int]:
     """Lines that import numpy.random or reach it as an attribute of numpy, under whatever name."""
     names = {"np", "numpy"}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names.update(alias.asname for alias in node.names if alias.name == "numpy" and alias.asname)
-    for one in imports(tree, ()):
+    for one in imports(nodes, ()):
         if one.path[:2] == ("numpy", "random"):
             yield one.line
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr == "random":
             base = node.value
             if isinstance(base, ast.Name) and base.id in names:
                 yield node.lineno
 
 
-def random_bytes(tree: ast.AST) -> Iterator[int]:
+def random_bytes(nodes: Sequence[ast.AST]) -> Iterator[int]:
     """Lines that name a function of `os` that gives random bytes."""
-    for node in ast.walk(tree):
+    for node in nodes:
         names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
         names += [node.attr] if isinstance(node, ast.Attribute) else []
         if isinstance(node, (ast.expr, ast.stmt)) and {"urandom", "getrandom"} & set(names):
             yield node.lineno
 
 
-def sampler_named(tree: ast.AST) -> Iterator[int]:
+def sampler_named(nodes: Sequence[ast.AST]) -> Iterator[int]:
     """Lines that name a sampler, or the record behind a phase: an argument, an attribute, a variable, an import."""
-    for node in ast.walk(tree):
+    for node in nodes:
         names: list[object] = []
         if isinstance(node, ast.Call):
             names = [keyword.arg for keyword in node.keywords]

@@ -115,7 +115,7 @@ def test_counts_that_turn_out_to_be_unknown_become_shares(folder, monkeypatch):
     """Rounds that see nobody have no total: what was paid for is saved and shown all the same."""
     assert release(output="before.json").exit_code == 0
     found = replace(crowdgram.load("before.json"), total=None, users=None)
-    monkeypatch.setattr("crowdgram.releases.release", lambda *_, **__: found)
+    monkeypatch.setattr("crowdgram.releases.release", lambda *_, **__: found)  # too rare to wait for
     result = release("--measure", "counts", csv="r.csv")
     assert result.exit_code == 0, result.output
     assert "the total is not seen above its noise, so shares are shown" in " ".join(result.stderr.split())
@@ -263,7 +263,9 @@ def test_a_glob_that_holds_the_output(folder, no_rows_read):
 
 
 def test_a_folder_without_permission(folder, no_rows_read, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: mode != os.W_OK
+    )  # root, who runs tests too, may write anywhere
     result = release()
     assert result.exit_code == 2
     assert "--output" in result.stderr

@@ -246,7 +246,7 @@ def test_a_copy_that_fails_is_named(folder, monkeypatch):
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(sys, "stdin", Broken())
-    monkeypatch.setattr(streams.shutil, "copyfileobj", full)
+    monkeypatch.setattr(streams.shutil, "copyfileobj", full)  # a disk that is full
     with (
         pytest.raises(UnreadableSource, match=r"^TABLE '-'.*No space left") as caught,
         streams.input_as_file(streams.FormatChoice.CSV),

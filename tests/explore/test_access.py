@@ -142,7 +142,7 @@ def test_the_token_is_compared_in_constant_time(access, monkeypatch):
 
     seen = []
     real = hmac.compare_digest
-    monkeypatch.setattr(hmac, "compare_digest", lambda one, two: seen.append(two) or real(one, two))
+    monkeypatch.setattr(hmac, "compare_digest", lambda one, two: seen.append(two) or real(one, two))  # a watch
     assert not access.opens("x")
     assert not access.knows("crowdgram-8123=x")
     assert not access.fits("é")

@@ -54,7 +54,7 @@ def no_links(*arguments):
 @pytest.mark.parametrize("links", [True, False])
 def test_of_many_who_write_at_once_one_does(tmp_path, monkeypatch, links):
     if not links:
-        monkeypatch.setattr(os, "link", no_links)
+        monkeypatch.setattr(os, "link", no_links)  # a file system without links
     start, written = threading.Barrier(8), []
 
     def write(number):
@@ -94,7 +94,7 @@ def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "fsync", interrupt)
+    monkeypatch.setattr(os, "fsync", interrupt)  # Ctrl-C at this moment
     with pytest.raises(KeyboardInterrupt):
         made().save(tmp_path / "r.json")
     assert list(tmp_path.iterdir()) == []

@@ -316,6 +316,7 @@ class TestRefusing:
         assert list(path.parent.iterdir()) == []  # a ledger is made whole or not at all
 
     def test_no_room_for_what_is_to_come(self, ledger, monkeypatch):
+        # a disk that is nearly full
         monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 10**5))
         with pytest.raises(LedgerFailure, match=r"needs .* MB of room"):
             charge(ledger)

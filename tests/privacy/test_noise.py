@@ -276,7 +276,7 @@ def opendp_is(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str | None]
                 raise metadata.PackageNotFoundError(package)
             return version
 
-        monkeypatch.setattr(noise.metadata, "version", found)
+        monkeypatch.setattr(noise.metadata, "version", found)  # another sampler, or none, as if installed
         noise.check_sampler.cache_clear()
 
     yield pretend

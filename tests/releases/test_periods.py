@@ -67,7 +67,7 @@ def test_the_rows_of_other_periods_are_not_counted(path, monkeypatch):
         seen.append(sum(rows.engine.fetch(counts.cells, "testing")["n"].to_pylist()))
         return counts
 
-    monkeypatch.setattr(tables, "count_rows", counting)
+    monkeypatch.setattr(tables, "count_rows", counting)  # a watch: a release does not say what it counted
     release(Ledger.open(path, period="2026-11", period_column="day"))
     release(Ledger.open(path, period="2026-11"))
     assert seen == [600, 1200]

@@ -35,7 +35,9 @@ def test_users_are_counted_in_each_of_their_groups(adjacency):
     assert made.groups == ("FR", "DE")
     assert made.by == "country"
     assert np.abs(made.joint.counts - [40, 20, 25, 0]).max() < 1
-    assert [made[group].users.value for group in made] == pytest.approx([40, 25], abs=1.5)
+    again = [[own.users.value for own in exact(adjacency=adjacency).values()] for _ in range(10)]
+    # If a user may be replaced, one release is off by more with a chance of 0.07, and the mean of ten below 1e-6.
+    assert np.mean(again, axis=0) == pytest.approx([40, 25], abs=1.5)
     assert made.users.value == pytest.approx(55, abs=1)
     assert made["FR"].items == ("a", "b")
     assert made["FR"].estimate("b").share == pytest.approx(0.5, abs=0.06)

@@ -78,3 +78,12 @@ def server():
             process.wait(30)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def database(address, name):
+    """The address of a new database of the server."""
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+    return f"{address.rpartition('/')[0]}/{name}"

@@ -115,13 +115,13 @@ def on_engines(few, many=CASES):
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def opened(request):
     """rows, domain -> Rows in the engine under test."""
-    engines = []
+    engines, session = [], request.getfixturevalue("spark") if request.param == "spark" else None
 
     def make(rows, domain, partitions=1):
         kind = "string" if isinstance(domain[0], str) else "bigint"
         table = arrow_of(rows, f"u {kind}, i {kind}")
-        if request.param == "spark":
-            table = request.getfixturevalue("spark").createDataFrame(table).repartition(partitions)
+        if session is not None:
+            table = session.createDataFrame(table).repartition(partitions)
         found = open_rows(table, user="u", item="i")
         engines.append(found.engine)
         return found
@@ -501,13 +501,14 @@ def test_an_even_centre_is_measured_without_a_pass_and_the_same_to_the_last_bit(
     counts, ones = counted(rows, domain), np.ones(len(domain), dtype=np.int64)
     engine, placed = counts.engine, []
     upload = engine.upload
+    # a watch on the passes that are made
     monkeypatch.setattr(engine, "upload", lambda table, stage: placed.append(stage) or upload(table, stage))
     centres = [(0, 0), (0, MAX_BITS), (round(2**7 / len(domain)), 7), (2**MAX_BITS // 12, MAX_BITS)]
     tried = list(product(centres, [1, MAX_STRETCH]))
     for (coordinate, bits), stretch in tried if THOROUGH or engine.name == "duckdb" else tried[-1:]:
         centre = Centre(ones * coordinate, ones * stretch, bits)
         with monkeypatch.context() as without:
-            without.setattr(Centre, "is_even", False)
+            without.setattr(Centre, "is_even", False)  # the pass that an even centre does not need
             passed = distances(counts, centre)
         assert placed == ["placing the centre"]
         cheap = distances(counts, centre)

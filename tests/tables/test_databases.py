@@ -62,31 +62,26 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def server():
-    why = postgres.missing()
-    if why:
-        pytest.skip(why)
+def server(postgres_server):
     import psycopg
 
-    with postgres.server() as address:
-        with psycopg.connect(address) as connection, connection.cursor() as cursor:
-            fill(
-                cursor.execute, lambda rows: cursor.executemany("insert into visits values (%s,%s,%s,%s,%s,'x')", rows)
-            )
-            cursor.execute("create type mood as enum ('good', 'bad')")
-            cursor.execute(
-                "create table kinds (who bigint, id uuid, m mood, t timestamp, tz timestamptz, d date, q numeric, "
-                "x float8, v varchar(9))"
-            )
-            cursor.executemany(
-                "insert into kinds values (%s, %s, %s, %s, %s, %s, 1.5, 0.5, 'z')",
-                [
-                    (1, A, "good", "2024-01-01 10:00", "2024-01-01 10:00+02", "2024-01-01"),
-                    (2, None, "bad", "infinity", "-infinity", "infinity"),
-                    (3, A, "bad", None, None, "0044-03-15 BC"),
-                ],
-            )
-        yield address
+    address = postgres.database(postgres_server, "databases")
+    with psycopg.connect(address) as connection, connection.cursor() as cursor:
+        fill(cursor.execute, lambda rows: cursor.executemany("insert into visits values (%s,%s,%s,%s,%s,'x')", rows))
+        cursor.execute("create type mood as enum ('good', 'bad')")
+        cursor.execute(
+            "create table kinds (who bigint, id uuid, m mood, t timestamp, tz timestamptz, d date, q numeric, "
+            "x float8, v varchar(9))"
+        )
+        cursor.executemany(
+            "insert into kinds values (%s, %s, %s, %s, %s, %s, 1.5, 0.5, 'z')",
+            [
+                (1, A, "good", "2024-01-01 10:00", "2024-01-01 10:00+02", "2024-01-01"),
+                (2, None, "bad", "infinity", "-infinity", "infinity"),
+                (3, A, "bad", None, None, "0044-03-15 BC"),
+            ],
+        )
+    return address
 
 
 @pytest.fixture(params=["duckdb", "sqlite", "postgres"])
@@ -248,10 +243,10 @@ def test_without_psycopg(monkeypatch):
 # --- what only some databases do
 
 
-def test_wrong_credentials(server):
+def test_wrong_credentials_of_postgres(server):
     for wrong, words in (
         (server.replace("tiger-0815", "lion-99"), "user name or password"),
-        (server.replace("/postgres", "/nothere"), "no such database"),
+        (f"{server}-nothere", "no such database"),
     ):
         with pytest.raises(UnreadableSource, match=words) as caught:
             cells(Database(wrong, table="visits"))

@@ -43,6 +43,11 @@ def read(path, columns=("who", "what"), delimiter=","):
     return Counter(zip(*(table[name].to_pylist() for name in columns), strict=True))
 
 
+def cut(chunk, limit=delimited.RECORD_LIMIT):
+    """Files are read in pieces of so many bytes. A patch: no file of a test is as long as a real piece or record."""
+    return mock.patch.multiple(delimited, CHUNK=chunk, RECORD_LIMIT=limit)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [8_000_000, 2**23, 16_000_000], ids=str)
 @pytest.mark.parametrize("size", [300, 300_000], ids=str)
@@ -128,11 +133,11 @@ def test_a_user_changes_no_rows_but_their_own(tmp_path_factory, rows, end, chunk
     path = tmp_path_factory.mktemp("csv") / "t.csv"
     path.write_bytes(text)
     limit = max(300, chunk + more)
-    with mock.patch.multiple(delimited, CHUNK=chunk, RECORD_LIMIT=limit):
+    with cut(chunk, limit):
         found = read(path, delimiter=delimiter)
     mine = {row: n for row, n in found.items() if row[0] is not None and row[0].startswith("attacker")}
     assert Counter({row: n for row, n in found.items() if row not in mine}) == honest
-    with mock.patch.multiple(delimited, CHUNK=2**23, RECORD_LIMIT=limit):
+    with cut(delimited.CHUNK, limit):
         assert read(path, delimiter=delimiter) == found  # and where a file is cut plays no part
 
 
@@ -162,7 +167,7 @@ def test_what_a_field_is(tmp_path, text, found):
     path.write_bytes(text.encode())
     header = read_header(str(path), ",")
     for chunk in (1, 2, 2**23):
-        with mock.patch.object(delimited, "CHUNK", chunk):
+        with cut(chunk):
             assert read(path, header) == Counter(found)
 
 
@@ -183,7 +188,7 @@ def test_a_record_of_another_width_that_is_no_text_is_left_out(tmp_path, capfd):
 def test_a_byte_order_mark_is_text_wherever_a_block_begins(tmp_path, before):
     file = tmp_path / "marked.csv"
     file.write_bytes(b"who,what\n" + before + b"\xef\xbb\xbf1,x\n1,y\n")
-    with mock.patch.object(delimited, "CHUNK", 8):
+    with cut(8):
         found = read(file)
     del found["3", "w"]
     assert found == Counter({("\ufeff1", "x"): 1, ("1", "y"): 1})
@@ -208,7 +213,7 @@ def test_a_field_that_is_no_text_in_the_encoding_is_missing(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b'who,what\nJ\xfcrgen,caf\xe9\nb,\x81\nc,\x80\n\x81,y\n\x81,y,z\nd,"\xe9\n"\n')
     for chunk in (1, 7, 2**23):
-        with mock.patch.object(delimited, "CHUNK", chunk):
+        with cut(chunk):
             assert users(Csv(path, encoding="cp1252")) == {"J\u00fcrgen": 1, "c": 1, "d": 1}
     assert users(Csv(path, encoding="latin-1")) == {"J\u00fcrgen": 1, "b": 1, "c": 1, "\x81": 1, "d": 1}
     assert users(Csv(path, encoding="ascii")) == {}

@@ -189,6 +189,26 @@ def test_a_public_list_in_spark_leaves_the_settings_of_the_session(spark):
         spark.conf.set(name, found)
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("last", [0, 1])
+def test_settings_of_a_session_of_spark_hold_until_the_last_engine_is_closed(spark, last):
+    """Of two releases at once, the first to end takes ANSI mode from neither the other nor, at the end, the user."""
+    users = {name: {"true": "false", "false": "true"}.get(value, "Asia/Tokyo") for name, value in _SETTINGS.items()}
+    found = {name: spark.conf.get(name) for name in _SETTINGS}
+    try:
+        for name, value in users.items():
+            spark.conf.set(name, value)
+        frame = frame_of(spark, [(1, 2)], "user bigint, idx bigint")
+        engines = [open_source(frame, ["user", "idx"], "user")[0] for _ in range(2)]
+        engines.pop(1 - last).close()
+        assert {name: spark.conf.get(name) for name in _SETTINGS} == _SETTINGS
+        engines.pop().close()
+        assert {name: spark.conf.get(name) for name in _SETTINGS} == users
+    finally:
+        for name, value in found.items():
+            spark.conf.set(name, value)
+
+
 def test_the_embedded_engine_reads_no_extension_from_the_network():
     with DuckEngine.embedded() as engine:
         found = "select name, value from duckdb_settings() where name like 'auto%_known_extensions'"

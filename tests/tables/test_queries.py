@@ -32,23 +32,20 @@ def fill(execute):
 
 
 @pytest.fixture(scope="session")
-def server():
-    why = postgres.missing()
-    if why:
-        pytest.skip(why)
+def server(postgres_server):
     import psycopg
 
-    with postgres.server() as address:
-        with psycopg.connect(address) as connection:
-            fill(connection.execute)
-            connection.execute("create sequence numbers")
-            # As an extension would bring it: there may be none to install.
-            connection.execute("create view sizes as select relname::text as who, reltuples as what from pg_class")
-            connection.execute(
-                "insert into pg_depend select 'pg_class'::regclass, 'sizes'::regclass, 0, 'pg_extension'::regclass, "
-                "oid, 0, 'e' from pg_extension"
-            )
-        yield address
+    address = postgres.database(postgres_server, "queries")
+    with psycopg.connect(address) as connection:
+        fill(connection.execute)
+        connection.execute("create sequence numbers")
+        # As an extension would bring it: there may be none to install.
+        connection.execute("create view sizes as select relname::text as who, reltuples as what from pg_class")
+        connection.execute(
+            "insert into pg_depend select 'pg_class'::regclass, 'sizes'::regclass, 0, 'pg_extension'::regclass, "
+            "oid, 0, 'e' from pg_extension"
+        )
+    return address
 
 
 @pytest.fixture

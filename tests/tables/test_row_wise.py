@@ -140,7 +140,8 @@ def test_what_the_opened_table_computes_is_its_makers(opened):
     table = opened[1]
     tops = table.group_by("u").aggregate(s=table.s.max())
     rows = open_rows(tops, user="u", item="s", where="s <> 'AGGREGATE' and u in ('a', 'b')")
-    assert rows.engine.fetch(rows.table, "testing")["item"].to_pylist()
+    with rows.engine as engine:
+        assert engine.fetch(rows.table, "testing")["item"].to_pylist()
 
 
 def test_plans_are_made_without_columns_types_and_settings_in_the_way():

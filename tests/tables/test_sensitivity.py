@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import uuid
 from fractions import Fraction
 
 import numpy as np
@@ -53,7 +54,6 @@ from crowdgram.tables.statistics import (
 from crowdgram.tables.statistics.centred import sum_levels
 
 from ..thorough import THOROUGH, examples
-from . import postgres
 from .reference import placed, present, users_of
 from .statistics import DISTANCE_EDGES, EDGES, REACHED, levels
 
@@ -232,17 +232,15 @@ def store(request):
     """Puts a table into another engine, or on a server."""
     if request.param == "spark":
         session = request.getfixturevalue("spark")
-        yield lambda table: session.createDataFrame(table.to_pandas()).repartition(3)
+        yield lambda table: session.createDataFrame(table).repartition(3)
         return
-    if why := postgres.missing():
-        pytest.skip(why)
     import psycopg
 
-    with postgres.server() as address, psycopg.connect(address, autocommit=True) as connection:
-        numbers = itertools.count()
+    address = request.getfixturevalue("postgres_server")
+    with psycopg.connect(address, autocommit=True) as connection:
 
         def put(table):
-            name = f"rows_{next(numbers)}"
+            name = f"rows_{uuid.uuid4().hex}"
             connection.execute(f"CREATE TABLE {name} (u bigint, i bigint, n bigint)")
             with connection.cursor() as cursor:
                 cursor.executemany(

@@ -174,14 +174,18 @@ def test_every_source_gives_the_same_counts(make, tmp_path):
 @pytest.mark.spark
 def test_spark_gives_the_same_counts_quotes_no_row_and_keeps_nothing(spark):
     frame = frame_of(spark, ROWS, "who string, what string")
+    before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    assert counted(frame) == expected()
-    secret = frame_of(spark, [(SECRET, "i1")], "who string, what string")
-    fails(EngineFailure, secret.selectExpr("cast(raise_error(who) as string) as who", "what"), "counting rows")
-    with pytest.raises(InvalidTable, match="'who'"):
-        release(frame.selectExpr("1.5D as who", "what"))
-    assert [table.name for table in spark.catalog.listTables()] == []
-    assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    try:
+        assert counted(frame) == expected()
+        secret = frame_of(spark, [(SECRET, "i1")], "who string, what string")
+        fails(EngineFailure, secret.selectExpr("cast(raise_error(who) as string) as who", "what"), "counting rows")
+        with pytest.raises(InvalidTable, match="'who'"):
+            release(frame.selectExpr("1.5D as who", "what"))
+        assert [table.name for table in spark.catalog.listTables()] == []
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
 
 
 def test_quoted_line_breaks_commas_and_quotes(tmp_path):
@@ -476,7 +480,7 @@ def test_half_characters_in_pandas_strings_are_missing():
 @pytest.mark.parametrize("limit", [2, 2**20])
 def test_engines_do_not_warn_more_often_for_heavy_users(monkeypatch, limit):
     """How often DuckDB is asked depends on whether a user has more rows than the limit; how often it warns may not."""
-    monkeypatch.setattr("crowdgram.tables.counts.ROW_LIMIT", limit)
+    monkeypatch.setattr("crowdgram.tables.counts.ROW_LIMIT", limit)  # one that small users reach
     opened = open_rows(arrow(), user="who", item="what")
     with opened.engine, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -572,7 +576,11 @@ def test_a_large_memtable():
 def test_a_memtable_beside_a_spark_table(spark):
     frame_of(spark, ROWS, "who string, what string").createOrReplaceTempView("crowdgram_test_rows")
     names = ibis.memtable({"what": DOMAIN})
-    assert counted(ibis.pyspark.connect(spark).table("crowdgram_test_rows").semi_join(names, "what")) == expected()
+    try:
+        assert counted(ibis.pyspark.connect(spark).table("crowdgram_test_rows").semi_join(names, "what")) == expected()
+    finally:
+        for name in ("crowdgram_test_rows", names.get_name()):  # the second by Ibis, which keeps it to the end
+            spark.catalog.dropTempView(name)
 
 
 def test_what_cannot_be_found_fails_while_the_table_is_opened():

@@ -18,7 +18,6 @@ from crowdgram.tables import Database
 from crowdgram.tables.rows import open_rows
 
 from ..thorough import THOROUGH
-from .test_databases import server  # noqa: F401 (a fixture)
 
 ODD = {
     "no start": b"\xff\xfe",
@@ -185,12 +184,12 @@ ENCODINGS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("client", [None, "LATIN1"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_text_of_postgres_that_its_encoding_leaves_out_is_missing(server, encoding, client, monkeypatch):  # noqa: F811
+def test_text_of_postgres_that_its_encoding_leaves_out_is_missing(postgres_server, encoding, client, monkeypatch):
     import psycopg
 
     name = f"text_{encoding.lower()}"
-    address = f"{server.rpartition('/')[0]}/{name}"
-    with psycopg.connect(server, autocommit=True) as connection:
+    address = f"{postgres_server.rpartition('/')[0]}/{name}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(f"drop database if exists {name}")
         options = f"encoding '{encoding}' template template0 lc_collate 'C' lc_ctype 'C'"
         connection.execute(f"create database {name} {options}")
@@ -218,11 +217,11 @@ def test_text_of_postgres_that_its_encoding_leaves_out_is_missing(server, encodi
         backend.disconnect()
 
 
-def test_names_and_texts_of_postgres_in_another_encoding(server):  # noqa: F811
+def test_names_and_texts_of_postgres_in_another_encoding(postgres_server):
     import psycopg
 
-    address = f"{server.rpartition('/')[0]}/latin"
-    with psycopg.connect(server, autocommit=True) as connection:
+    address = f"{postgres_server.rpartition('/')[0]}/latin"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute("drop database if exists latin")
         connection.execute("create database latin encoding 'LATIN1' template template0 lc_collate 'C' lc_ctype 'C'")
     with psycopg.connect(address, client_encoding="UTF8") as connection:

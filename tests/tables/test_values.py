@@ -22,7 +22,7 @@ from crowdgram.tables import open_rows, streams, tally_rows
 from crowdgram.tables.arrow import in_years
 
 from ..thorough import THOROUGH
-from .test_databases import server  # noqa: F401 (a fixture)
+from . import postgres
 from .test_keys import tallied
 
 DAY = datetime.datetime(2024, 2, 29)
@@ -281,13 +281,18 @@ def test_values_of_sqlite_that_are_not_what_the_column_says(tmp_path, through, c
     backend.disconnect()
 
 
+@pytest.fixture(scope="session")
+def server(postgres_server):
+    return postgres.database(postgres_server, "values_in_zones")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
-def test_values_of_postgres_that_others_cannot_hold(server, zone):  # noqa: F811
+def test_values_of_postgres_that_others_cannot_hold(server, zone):
     import psycopg
 
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"alter database postgres set timezone = '{zone}'")
+        connection.execute(f"alter database values_in_zones set timezone = '{zone}'")
     with psycopg.connect(server) as connection:
         connection.execute("drop table if exists far")
         connection.execute("create table far (who text, d date, t timestamp, tz timestamptz, n numeric)")

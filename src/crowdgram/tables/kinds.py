@@ -133,7 +133,9 @@ def arrow_keys(values: Sequence[Value], dtype: dt.DataType) -> pa.Array:
     return pa.array(values, dtype.to_pyarrow())
 
 
-def convert_all(values: Iterable[object], dtype: dt.DataType, role: Role, column: str) -> tuple[Value, ...]:
+def convert_all(
+    values: Iterable[object], dtype: dt.DataType, role: Role = DOMAIN, column: str = "item"
+) -> tuple[Value, ...]:
     """`convert` of each; all at once if they are plain strings or integers, of which there may be millions."""
     given: list[Any] = list(values)
     kind, types = kind_of(dtype), set(map(type, given))

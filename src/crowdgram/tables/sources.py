@@ -29,6 +29,7 @@ from .engines import (
     current_spark,
     engine_for,
     fresh_name,
+    hold_settings,
     running_session,
     shield,
     start_session,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Placed", "is_text", "open_source"]
 
-_SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
 _BATCH, _TEXT = 2**11, 2**20
 """Rows of a DuckDB relation that are handed over at once, and the bytes that each text of them is below."""
 
@@ -217,19 +217,15 @@ def _open_spark(frame: Any, columns: Sequence[str] | None) -> tuple[Engine, ir.T
         raise _not_a_table(frame)
     check_columns(list(frame.columns), columns)
     session = frame.sparkSession
-    before = {name: session.conf.get(name, None) for name in _SPARK_SETTINGS}
     name = fresh_name()
-
-    def restore() -> None:
-        for setting, value in before.items():
-            if value is None:  # it had Spark's default, which for the time zone is the machine's
-                session.conf.unset(setting)
-            else:
-                session.conf.set(setting, value)
-
     # Connecting changes settings of the session, which is the user's: put them back at the end.
-    on_close = [restore, lambda: session.catalog.dropTempView(name)]
-    engine = engine_for(ibis.pyspark.connect(session), on_close)
+    put_back = hold_settings(session)
+    try:
+        backend = ibis.pyspark.connect(session)
+    except BaseException:
+        put_back()
+        raise
+    engine = engine_for(backend, [put_back, lambda: session.catalog.dropTempView(name)])
     try:
         frame.createOrReplaceTempView(name)
         return engine, engine.backend.table(name)

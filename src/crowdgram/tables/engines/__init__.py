@@ -10,7 +10,7 @@ import pyarrow as pa
 from .base import Engine, fresh_name, shield
 from .duckdb import DuckEngine
 from .resources import DuckDB, Spark, current_spark, running_session, start_session
-from .spark import SparkEngine
+from .spark import SparkEngine, hold_settings
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -26,6 +26,7 @@ __all__ = [
     "engine_for",
     "fetch_public",
     "fresh_name",
+    "hold_settings",
     "running_session",
     "shield",
     "start_session",

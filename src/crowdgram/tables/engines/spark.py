@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import ibis
@@ -14,7 +14,7 @@ from .base import Engine, fresh_name, function, shield
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["SparkEngine"]
+__all__ = ["SparkEngine", "hold_settings"]
 
 BROADCAST_ROWS = 2**20
 """Public tables up to this size are copied to every machine; Spark itself would stop at 10 MB, some 400,000 items."""
@@ -27,6 +27,38 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.variable.substitute": "false",
 }
+CHANGED = (*_SETTINGS, "spark.sql.mapKeyDedupPolicy")
+"""Settings that a release changes: the last is one of Ibis, which changes the time zone too."""
+HELD: dict[str, tuple[int, dict[str, str | None]]] = {}
+"""How many hold the settings of a session, and what these were before the first of them."""
+_LOCK = threading.Lock()
+
+
+def hold_settings(session: Any) -> Callable[[], None]:
+    """Note the settings of a session before they are changed; what is returned puts them back.
+
+    Not before the last that holds them is done: of two releases in one session, the first to end would take ANSI mode
+    from the other, and the last would leave behind what it took for the user's.
+    """
+    java = getattr(session, "_jsparkSession", None)  # PySpark has several objects for one session
+    same = str(session.session_id if java is None else java.toString())
+    with _LOCK:
+        held, before = HELD.get(same) or (0, {name: session.conf.get(name, None) for name in CHANGED})
+        HELD[same] = held + 1, before
+
+    def put_back() -> None:
+        with _LOCK:
+            held, before = HELD.pop(same)
+            if held > 1:
+                HELD[same] = held - 1, before
+                return
+            for name, value in before.items():
+                if value is None:  # it had Spark's default, which for the time zone is the machine's
+                    session.conf.unset(name)
+                else:
+                    session.conf.set(name, value)
+
+    return put_back
 
 
 @ibis.udf.scalar.builtin(name="conv", signature=(("string", "int32", "int32"), "string"))
@@ -57,8 +89,7 @@ class SparkEngine(Engine):
 
     def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
         session = backend._session
-        before = {name: session.conf.get(name) for name in _SETTINGS}
-        super().__init__(backend, [*(partial(session.conf.set, *one) for one in before.items()), *on_close])
+        super().__init__(backend, [hold_settings(session), *on_close])
         for name, value in _SETTINGS.items():
             session.conf.set(name, value)
         self._session = session

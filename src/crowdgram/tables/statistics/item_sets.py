@@ -18,7 +18,7 @@ from ...arrays import Integers
 from ...errors import InvalidArgument
 from ..arrow import numbers_table
 from ..engines import Engine
-from ..kinds import convert
+from ..kinds import convert_all
 from ..rows import Rows
 from .base import UNIT, Bound, BoundedSum, OneUser, Result, Statistic, Vector, digest, digest_of, fetch_totals
 
@@ -150,11 +150,8 @@ def placed_items(
     chosen = numbered.inner_join(wanted, "idx").select(*keys, "idx")
     found = engine.fetch(chosen, "reading the items that were found")
     engine.drop(wanted)
-    columns = [
-        [convert(value, dtype) for value in found.column(key).to_pylist()]
-        for key, dtype in zip(keys, types, strict=True)
-    ]
-    items: list[Any] = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+    columns = [convert_all(found.column(key).to_pylist(), dtype) for key, dtype in zip(keys, types, strict=True)]
+    items: Sequence[Any] = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
     return dict(sorted(zip(items, found.column("idx").to_pylist(), strict=True)))
 
 
