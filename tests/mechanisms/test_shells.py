@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,11 +25,11 @@ def _shells(strangers: float = 0.0) -> Shells:
 def _levels(shells: Shells, tilt: float, noise: float) -> Levels:
     """Levels of a crowd whose shares move along the tilt, by `tilt` an octave."""
     ends = (shells.firsts[0], shells.firsts[0] + 8, shells.firsts[0] + 16)
-    bare = Levels(ends, np.zeros((3, ITEMS)), np.full(3, noise**2))
+    bare = Levels(ends, np.zeros((3, ITEMS)), np.full(3, noise**2), np.zeros((3, ITEMS)))
     moved = bare.mixing(shells) @ shells.octaves * tilt
     rng = np.random.default_rng(7)
     values = SHARES + np.outer(moved, item_tilts(floor_shares(SHARES))) + rng.normal(0, noise, (3, ITEMS))
-    return Levels(ends, values, bare.variances)
+    return replace(bare, values=values)
 
 
 @pytest.mark.parametrize("tilt", [-0.15, 0.0, 0.15])
@@ -35,7 +37,7 @@ def test_a_trend_that_items_share_is_learned_and_carried_on_to_what_is_not_measu
     shells, drift = _shells(), Drift()
     groups = _groups(SHARES, np.ones(ITEMS))
     levels = _levels(shells, tilt, 1e-5)
-    drift.learn(shells, levels, np.zeros((3, ITEMS)), groups)
+    drift.learn(shells, levels, groups)
     found, error = drift.tilt
     assert found == pytest.approx(tilt, abs=0.02)
     assert error < 0.02
@@ -83,3 +85,23 @@ def test_strangers_whom_no_level_measures_are_a_bias_of_their_share() -> None:
     added = np.sqrt(found[1] ** 2 - found[0] ** 2)
     assert added[1:] == pytest.approx(missed * np.sqrt(floor_shares(SHARES))[1:], rel=0.5)  # levels weigh on the first
     assert (found[1] > found[0]).all()
+
+
+def test_the_error_of_a_level_s_mass_counts_in_the_answer() -> None:
+    """A level whose mass is doubtful weighs less, and what its error does to an item is part of that item's noise."""
+    shells, drift = _shells(), Drift()
+    groups = _groups(SHARES, np.ones(ITEMS))
+    sure = _levels(shells, 0.0, 1e-4)
+    moved = np.zeros((3, ITEMS))
+    moved[0] = (0.5 * SHARES) ** 2  # the mass of the first is known to a half, and the centre has nothing
+    doubtful = replace(sure, divisors=moved)
+    (_, low, _, _), (_, high, _, _) = (
+        combine_levels(shells, each, drift, groups, np.ones(ITEMS), SHARES) for each in (sure, doubtful)
+    )
+    assert high[0] > 100 * low[0]
+    alone = replace(sure, values=sure.values + np.outer([1.0, 0.0, 0.0], SHARES))
+    (kept, _, _, _), (left, _, _, _) = (
+        combine_levels(shells, replace(alone, divisors=each), drift, groups, np.ones(ITEMS), SHARES)
+        for each in (sure.divisors, moved)
+    )
+    assert np.abs(left - SHARES).sum() < 0.5 * np.abs(kept - SHARES).sum()

@@ -254,7 +254,7 @@ def _rounds(
         pilot.rows = _look_again(counts, budget, pilot, pilot.rows, model)
     rows = pilot.rows.crowds if pilot.rows is not None and pilot.row_cap > 1 else None
     rows = None if rows is None else rows.capped(pilot.row_cap)
-    facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.tastes.square + pilot.tastes.mean_distance)
+    facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.tastes)
     return replace(run_rounds(counts, budget, facts, rounds, prior), users=pilot.all_users)
 
 

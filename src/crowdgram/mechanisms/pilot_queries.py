@@ -128,11 +128,13 @@ def look_at_users(counts: Counts, spending: Looks, part: float) -> tuple[float, 
 
 
 def look_at_rows(histogram: Integers, spending: Looks, items: int) -> RowHistogram:
-    """Buy users by rows, of whom `histogram` are in the bins of EDGES: one look, and a second where that is worth
-    it."""
+    """Buy users by rows, of whom `histogram` are in the bins of EDGES: one look, and a second where that is worth it.
+    If the first shows nobody, there are few users, and the second is as small as it gets: small groups among few users
+    do not weigh much, and plain noise may buy more.
+    """
     epsilon = spending.guarantee.epsilon
     rows = RowHistogram.of(_noisy_histogram(histogram, spending, FIRST.purpose, FIRST.part * epsilon, ALL))
-    part = SECOND.most(items)
+    part = SECOND.part if rows.crowds is None else SECOND.most(items)
     if rows.crowds is not None:
         noise = items * spending.laplace_scale(UNIT, epsilon) / UNIT
         worth = worth_knowing(rows.crowds, noise, Disagreement.prior().mean)

@@ -118,7 +118,7 @@ def run_rounds(
     most, histogram_share = rounds or TUNING.most_rounds, _histogram_share(budget, facts)
     for number in range(1, most + 1):
         exponent = 0.0 if number == 1 else EXPONENT[budget.norm]
-        current = _view(counts, budget, facts, centre, deviations, exponent, histogram_share, number)
+        current = _view(counts, budget, facts, centre, deviations, shrunk, exponent, histogram_share, number)
         if current.crowd is None:
             current.measured.drop()
             break
@@ -153,14 +153,17 @@ def _share(view: _View, budget: Budget, shrunk: Shrunk, number: int, most: int, 
         return math.pow(TUNING.first_rounds[number - 1], power)
     crowd = view.crowd
     assert crowd is not None
-    error = (shrunk.variances if budget.norm == "l2" else shrunk.spreads) / view.centre.scales ** (
-        2 if budget.norm == "l2" else 1
-    )
-    centre = float(error.sum()) if budget.norm == "l2" else float(error.sum()) ** 2
-    size = crowd.median_distance**2
-    if centre > TUNING.far_centre * size or chosen:
+    error = _square_error(shrunk, view.centre.scales, budget.norm)
+    if error > TUNING.far_centre * crowd.median_distance**2 or chosen:
         return float(budget.left * TUNING.next_round**power)
     return budget.left
+
+
+def _square_error(shrunk: Shrunk, scales: Floats, norm: Norm) -> float:
+    """How far an estimate that is the centre is from the answer, squared."""
+    if norm == "l2":
+        return float((shrunk.variances / scales**2).sum())
+    return float((shrunk.spreads / scales).sum()) ** 2
 
 
 def _place(centre: Floats, scales: Floats, facts: Facts, budget: Budget) -> Centre:
@@ -194,6 +197,7 @@ def _view(
     facts: Facts,
     centre: Floats,
     deviations: Floats,
+    shrunk: Shrunk,
     exponent: float,
     histogram_share: float,
     number: int,
@@ -202,7 +206,8 @@ def _view(
     wanted = np.maximum(centre, deviations) ** exponent
     placed = _place(centre, wanted / wanted.max(), facts, budget)
     measured = distances(counts, placed, budget.norm)
-    crowd = look_at_distances(measured, budget, facts, histogram_share, number)
+    error = _square_error(shrunk, placed.scales, budget.norm)
+    crowd = look_at_distances(measured, budget, facts, histogram_share, number, error)
     return _View(measured, _groups(placed.shares, placed.scales), crowd)
 
 

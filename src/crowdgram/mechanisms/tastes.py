@@ -76,6 +76,12 @@ class Tastes:
         chances = weights.ravel()[likely]
         return cls(tastes[likely], strange[likely], chances / chances.sum(), square, fits, squares)
 
+    def quantile(self, chance: float) -> float:
+        """The taste that users do not exceed with this probability."""
+        order = np.argsort(self.tastes)
+        place = np.searchsorted(np.cumsum(self.weights[order]), chance)
+        return float(self.tastes[order][min(int(place), len(order) - 1)])
+
     @property
     def mean_distance(self) -> float:
         """The mean square distance from the crowd, over mass squared, of users with many rows."""

@@ -14,6 +14,7 @@ from .pilot_queries import HISTOGRAM_UNIT
 from .row_bound import average_error
 from .shells import Users, floor_shares
 from .tuning import TUNING
+from .tastes import Tastes
 from .user_sizes import Bins, Crowds, read
 
 __all__ = ["USER_UNIT", "Facts", "UsersByDistance", "look_at_distances"]
@@ -24,6 +25,8 @@ LOW, HIGH = 2.0**-14, 4.0
 """Distances from the centre that are told apart, relative to the largest possible one."""
 POSSIBLE = 5
 """Crowds that the bias of an answer is worked out for."""
+FAR = 2.5
+"""Times their root mean square distance that users are away at most, but for strangers."""
 UNSEEN = 4.0
 """Octaves beyond what is seen that users may be in who are missing from a histogram of distances."""
 
@@ -32,14 +35,19 @@ UNSEEN = 4.0
 class Facts:
     """What pilot queries told. row_cap: rows of one user that count at most; 1 where users weigh the same. rows: users
     by rows, where they were asked for; else all are taken to have as many as count. users: how many, and its standard
-    deviation. square: the mean of ||N(u)||^2 / m_u^2.
+    deviation. tastes: how much they differ.
     """
 
     row_cap: int
     rows: Crowds | None
     users: float
     users_error: float
-    square: float
+    tastes: Tastes
+
+    @property
+    def square(self) -> float:
+        """The mean of ||N(u)||^2 / m_u^2."""
+        return self.tastes.square + self.tastes.mean_distance
 
     @property
     def largest_mass(self) -> float:
@@ -72,9 +80,9 @@ class UsersByDistance:
 
 
 def look_at_distances(
-    measured: Distances, budget: Budget, facts: Facts, share: float, number: int
+    measured: Distances, budget: Budget, facts: Facts, share: float, number: int, error: float
 ) -> UsersByDistance | None:
-    """Buy a histogram of distances; None if nobody is known of."""
+    """Buy a histogram of distances; None if nobody is known of. `error`: the centre's own square error."""
     placed = measured.centre
     scales, centre = placed.scales, placed.shares
     full = USER_UNIT / facts.row_cap * 2.0**placed.bits
@@ -96,7 +104,7 @@ def look_at_distances(
     for users, (at, strange) in zip((found.typical, *found.spread_out(POSSIBLE)), strangers, strict=True):
         users = _with_missing(users, found.sizes, facts, found.error)
         users, part = _with_strangers(users, found.sizes, at, strange)
-        users = _within_rows(users, found.sizes, facts, reach / facts.largest_mass / HIGH)
+        users = _within_rows(users, found.sizes, facts, spread, error, reach / facts.largest_mass / HIGH)
         masses = np.full(len(users), float(facts.row_cap)) if facts.rows is None else _masses(users, facts)
         present = users > 0
         points = found.sizes[present, None] * 2.0 ** (TUNING.step * np.array([-0.25, 0.25]))
@@ -154,14 +162,19 @@ def _with_strangers(users: Floats, sizes: Floats, at: Floats, strange: Floats) -
     return reached, np.clip(theirs / np.maximum(reached, 1e-9), 0.0, 1.0)
 
 
-def _within_rows(users: Floats, sizes: Floats, facts: Facts, farthest: float) -> Floats:
-    """No larger part of users is as far out as have the rows for it, at `farthest` a row: what a histogram shows beyond
-    is noise.
+def _within_rows(users: Floats, sizes: Floats, facts: Facts, spread: float, error: float, farthest: float) -> Floats:
+    """No larger part of users is as far out as have the rows for it: what a histogram shows beyond is noise. Chance,
+    tastes and the centre's `error` put users of m rows at a distance of m sqrt(spread (taste + 1/m) + error), most of
+    them within FAR times that; strangers, at `farthest` a row.
     """
     if facts.rows is None:
         return users
-    rows = facts.rows.typical
-    able = np.array([rows[facts.rows.sizes * farthest >= size].sum() for size in sizes]) / rows.sum()
+    rows, m, tastes = facts.rows.typical, facts.rows.sizes, facts.tastes
+    own = (1 - tastes.square) * tastes.quantile(0.9)
+    reached = m * np.minimum(FAR * np.sqrt(spread * (own + 1 / m) + error), farthest)
+    strange = float(tastes.weights @ tastes.strange)
+    able = np.array([(1 - strange) * rows[reached >= s].sum() + strange * rows[m * farthest >= s].sum() for s in sizes])
+    able /= rows.sum()
     above = np.minimum(np.cumsum(users[::-1])[::-1], able * users.sum())
     within: Floats = -np.diff(above, append=0.0)
     return within
