@@ -13,8 +13,8 @@ from .budget import Budget
 from .pilot_queries import HISTOGRAM_UNIT
 from .row_bound import average_error
 from .shells import Users, floor_shares
-from .tuning import TUNING
 from .tastes import Tastes
+from .tuning import TUNING
 from .user_sizes import Bins, Crowds, read
 
 __all__ = ["USER_UNIT", "Facts", "UsersByDistance", "look_at_distances"]
