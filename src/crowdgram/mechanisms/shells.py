@@ -394,8 +394,9 @@ def _best(noise: Floats, sums: _Sums, moments: Floats) -> Floats:
     between = sum(f * v for f, (_, v, _) in zip(moments, sums, strict=True))
     inverse = np.linalg.inv(between + np.diag(noise))
     ones = inverse.sum(axis=1)
-    weights: Floats = inverse @ with_answer
-    return weights + ones * (1 - weights.sum()) / ones.sum()
+    weights = inverse @ with_answer
+    unbiased: Floats = weights + ones * (1 - weights.sum()) / ones.sum()
+    return unbiased
 
 
 _Believed = tuple[Floats, Floats, Floats]
