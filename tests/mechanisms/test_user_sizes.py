@@ -11,7 +11,7 @@ import pytest
 from crowdgram.mechanisms.pilot_queries import (
     EDGES,
     HISTOGRAM_UNIT,
-    SECOND,
+    ROWS_SECOND,
     RowHistogram,
     _fitted,
     look_at_rows,
@@ -162,7 +162,7 @@ def test_users_who_may_be_hidden_are_said():
 
 @pytest.mark.parametrize(("items", "part"), [(1, 0.24), (6, 0.24), (40, 0.105), (200, 0.04), (10_000, 0.04)])
 def test_the_second_look_is_larger_where_items_are_few(items, part):
-    assert SECOND.most(items) == pytest.approx(part, rel=0.01)
+    assert ROWS_SECOND.most(items) == pytest.approx(part, rel=0.01)
 
 
 def test_the_second_look_has_wide_bins_beyond_the_crowd_and_counts_every_user_once():
@@ -179,6 +179,19 @@ def test_the_second_look_has_wide_bins_beyond_the_crowd_and_counts_every_user_on
     assert np.diff(np.log2(beyond)) == pytest.approx(0.5, abs=0.01)
     assert isinstance(rows, RowHistogram)
     assert rows.bins.users.sum() == pytest.approx(histogram.sum())
+
+
+def test_the_second_look_is_small_if_the_first_shows_nobody():
+    def nobody_at_first(sums, scale):
+        return np.asarray(sums) if scale < 100 * HISTOGRAM_UNIT else np.zeros_like(sums)
+
+    histogram = np.array([300 if edge == 5 else 0 for edge in EDGES])
+    guarantee = Guarantee(1.0, 1e-6)
+    spending = Spending(guarantee, sampler=Scripted(laplace_by=nobody_at_first)).open()
+    looks = spending.looks(row_reserves(guarantee, 10))
+    rows = look_at_rows(histogram, looks, 10)
+    assert rows.crowds is not None
+    assert [event.sensitivity / event.scale for event in looks.events] == pytest.approx([0.01, 0.04])
 
 
 def test_users_who_are_seen_in_wide_bins_only_are_read():

@@ -53,7 +53,7 @@ MOST_ROUNDS = 12
 """That a caller may ask for."""
 WEIGHTING_DISTANCE = 0.27
 """Total variation between equal weights and weights by rows, if rows are log-normal with a spread of 0.7."""
-STRATUM = 8
+LIGHT_BY = 8
 """Users with so many times fewer rows than the contribution bound are a stratum of their own. It adds a hundredth to
 the noise.
 """
@@ -213,7 +213,7 @@ def _noisy_rows(counts: Counts, spending: PureFinish, pilot: Pilot, row_cap: int
     """
     k, prior = counts.items, Disagreement.prior()
     seen = pilot.rows is not None and pilot.rows.crowds is not None and not pilot.given
-    light = row_cap // STRATUM if seen else 0
+    light = row_cap // LIGHT_BY if seen else 0
     sums = counts.sum(RowsByStratum(row_cap, k, light) if light else CappedRows(row_cap))
     noisy, event = spending.laplace(
         "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()

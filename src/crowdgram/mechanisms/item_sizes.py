@@ -28,11 +28,11 @@ ALONE, OCTAVE, MOST_BESIDE = 0.25, 0.03, 0.5
 """Prior probabilities that all have one item, but for users beside them; and that there are users beside, for every
 octave of items that there is, up to MOST_BESIDE.
 """
-ROUGH = 0.4
+SHAPE_ROUGHNESS = 0.4
 """Standard deviation of a bin around its shape, relative to it."""
 OFF, OFF_CHANCES = np.array([-1.2, 0.0, 1.2]), np.array([0.3, 0.4, 0.3])
 """Standard deviations by which the number of users may be off the one that fits a shape best."""
-UNLIKELY = 1e-4
+UNLIKELY_SHAPE = 1e-4
 """Shapes less likely than this, relative to the likeliest, are left out."""
 
 
@@ -65,14 +65,14 @@ def crowds_of_items(bins: Bins, items: int) -> ItemCrowds:
     several = np.maximum(whole[:, None] + OFF / np.sqrt(known)[:, None], 1.0)
     expected = (several[:, :, None] * shapes[:, None, :]).reshape(-1, len(y))
     prior = np.outer(prior, OFF_CHANCES).ravel()
-    rough = (ROUGH * expected) ** 2 + expected
+    rough = (SHAPE_ROUGHNESS * expected) ** 2 + expected
     spread = np.sqrt(variance + rough)
     away = np.abs(y - expected) / spread
     laplace = variance > rough  # else the law of the bin around its shape, which is taken for normal
     log = np.where(laplace, -np.sqrt(2) * away - 0.5 * np.log(2), -0.5 * away**2 - 0.5 * np.log(2 * np.pi))
     fit = (log - np.log(spread)).sum(axis=1) + np.log(prior)
     weights = np.exp(fit - fit.max())
-    keep = weights > UNLIKELY
+    keep = weights > UNLIKELY_SHAPE
     trust = rough[keep] / (rough[keep] + variance)
     mean = expected[keep] + trust * (y - expected[keep])
     deviation = np.sqrt(trust * variance)

@@ -18,7 +18,7 @@ from .user_sizes import Crowds
 
 __all__ = ["Pilot", "look_at_crowd"]
 
-ENOUGH = 0.03
+USERS_KNOWN_TO = 0.03
 """The relative error to which the number of users is wanted."""
 
 
@@ -80,9 +80,9 @@ def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request)
     rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(RowHistogram.edges())).values, spending, items)
     number, error = rows.users
     users = number, error
-    if error > ENOUGH * number:
+    if error > USERS_KNOWN_TO * number:
         # In a part of epsilon that tells them well enough, if there are as many as it seems.
-        part = math.sqrt(2) / (ENOUGH * max(number, error) * spending.guarantee.epsilon)
+        part = math.sqrt(2) / (USERS_KNOWN_TO * max(number, error) * spending.guarantee.epsilon)
         more = look_at_users(counts, spending, min(part, CROWD.most(items)))
         users = inverse_variance_mean(number, error, *more)
     if rows.crowds is None:

@@ -68,8 +68,8 @@ class PilotQuery:
         return Reserve(self.purpose, self.bound, self.most(items) * guarantee.epsilon)
 
 
-FIRST = PilotQuery("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
-SECOND = PilotQuery("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=6.0, power=0.6)
+ROWS_FIRST = PilotQuery("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
+ROWS_SECOND = PilotQuery("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=6.0, power=0.6)
 USERS = PilotQuery("number of users", 0.005, HISTOGRAM_UNIT)
 """Taken by mechanisms that have no other use for it."""
 CROWD = PilotQuery(USERS.purpose, TUNING.users_look, HISTOGRAM_UNIT, grows=4.0)
@@ -87,13 +87,13 @@ def looked_for(items: int, request: Request) -> int:
 
 def pilot_reserves(guarantee: Guarantee, items: int, *, rows: bool) -> list[Reserve]:
     """What pilot queries may cost, to be set aside before anything is looked at."""
-    looks = [*([FIRST, SECOND] if rows else []), CROWD, *HALVES]
+    looks = [*([ROWS_FIRST, ROWS_SECOND] if rows else []), CROWD, *HALVES]
     return [look.reserve(guarantee, items) for look in looks]
 
 
 def row_reserves(guarantee: Guarantee, items: int) -> list[Reserve]:
     """What users by rows may cost."""
-    return [look.reserve(guarantee, items) for look in (FIRST, SECOND)]
+    return [look.reserve(guarantee, items) for look in (ROWS_FIRST, ROWS_SECOND)]
 
 
 @dataclass(frozen=True)
@@ -133,14 +133,14 @@ def look_at_rows(histogram: Integers, spending: Looks, items: int) -> RowHistogr
     do not weigh much, and plain noise may buy more.
     """
     epsilon = spending.guarantee.epsilon
-    rows = RowHistogram.of(_noisy_histogram(histogram, spending, FIRST.purpose, FIRST.part * epsilon, ALL))
-    part = SECOND.part if rows.crowds is None else SECOND.most(items)
+    rows = RowHistogram.of(_noisy_histogram(histogram, spending, ROWS_FIRST.purpose, ROWS_FIRST.part * epsilon, ALL))
+    part = ROWS_SECOND.part if rows.crowds is None else ROWS_SECOND.most(items)
     if rows.crowds is not None:
         noise = items * spending.laplace_scale(UNIT, epsilon) / UNIT
         worth = worth_knowing(rows.crowds, noise, Disagreement.prior().mean)
         if worth < part * _least(rows.crowds, noise):
             return rows
-    second = _noisy_histogram(histogram, spending, SECOND.purpose, part * epsilon, _fitted(rows.crowds))
+    second = _noisy_histogram(histogram, spending, ROWS_SECOND.purpose, part * epsilon, _fitted(rows.crowds))
     return RowHistogram.of(rows.bins + second)
 
 

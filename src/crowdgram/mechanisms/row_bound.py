@@ -36,9 +36,9 @@ POWER = 0.5
 """What is expected of an error that is uncertain by factors is the square of its mean root: between the mean, which
 rests on what is unlikely and far off, and the mean of its logarithm, for which nothing that is unlikely counts.
 """
-PARTS = 4
+BIN_POINTS = 4
 """Points that a bin's users are spread over, and bounds for each bin: the best may lie inside one."""
-MOST_BOUNDS = 80
+BOUNDS_TRIED = 80
 """Bounds that are tried, over all orders of magnitude. They are at most a third of an octave apart, and the error is
 flat around the best.
 """
@@ -181,14 +181,14 @@ class Spread:
 
 
 def _points(crowds: Crowds) -> tuple[Floats, Floats, Floats]:
-    """Every bin's users spread evenly on the log scale over PARTS points, their sizes, and the part of strangers;
+    """Every bin's users spread evenly on the log scale over BIN_POINTS points, their sizes, and the part of strangers;
     without bins that no crowd has.
     """
-    inside = (np.arange(PARTS) + 0.5) / PARTS - 0.5
+    inside = (np.arange(BIN_POINTS) + 0.5) / BIN_POINTS - 0.5
     sizes = crowds.sizes[:, None] * np.exp2(crowds.octaves[:, None] * inside)
     present = crowds.users.max(axis=0) > 0
-    users = np.repeat(crowds.users[:, present] / PARTS, PARTS, axis=1)
-    return users, sizes[present].ravel(), np.repeat(crowds.strangers[:, present], PARTS, axis=1)
+    users = np.repeat(crowds.users[:, present] / BIN_POINTS, BIN_POINTS, axis=1)
+    return users, sizes[present].ravel(), np.repeat(crowds.strangers[:, present], BIN_POINTS, axis=1)
 
 
 def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None) -> _Costs:
@@ -204,8 +204,8 @@ def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | N
         part = np.repeat([disagreement, 1.0], [len(masses) * len(spread.shares), len(masses)])
         masses = np.tile(masses, len(spread.shares) + 1)
     bounds = np.unique(sizes[users.max(axis=0) > 0])
-    if len(bounds) > MOST_BOUNDS:
-        bounds = np.geomspace(bounds[0], bounds[-1], MOST_BOUNDS)
+    if len(bounds) > BOUNDS_TRIED:
+        bounds = np.geomspace(bounds[0], bounds[-1], BOUNDS_TRIED)
     before = users * masses
     after = before @ np.minimum(1.0, bounds[:, None] / sizes).T
     noises = noise * bounds / np.maximum(after, 1e-300)

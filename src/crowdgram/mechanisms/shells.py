@@ -48,7 +48,7 @@ MEASURED = 0.95
 """One level alone must hold this part of all mass: a bias that is not measured has to be small."""
 LEAST_VARIANCE = 1e-12
 """Of a difference between levels, over the sum of all."""
-ENOUGH = 1.02
+NEARLY_BEST = 1.02
 """Of levels that are predicted to err by no more than this, over the best, those are taken that reach farthest: what is
 measured is known better than what is predicted.
 """
@@ -346,7 +346,7 @@ def plan_levels(
             for power in (0.0, 0.5, 1.0) if top > 1 else (1.0,):
                 x = _widths(ends, shells) ** power
                 tried.append((cost(x / x.sum()), ends, x / x.sum()))
-    enough = ENOUGH * min(one[0] for one in tried)
+    enough = NEARLY_BEST * min(one[0] for one in tried)
     least, ends, x = min((one for one in tried if one[0] <= enough), key=lambda one: (-one[1][-1], one[0]))
     cost = cost_of(ends)
     for factor in (3.0, 1 / 3, 1.5, 1 / 1.5) * 2:

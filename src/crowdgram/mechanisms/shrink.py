@@ -43,7 +43,7 @@ NEAR = 0.02, 0.1, 0.3, 1.0
 """How far items may be from a public prior that is right, or out of date: standard deviations, relative to it."""
 NOISY = 0.3, 1.0
 """... or over the noise of the values: a prior that was released has noise of its own."""
-SEEN = 5.0
+PRIOR_SEEN = 5.0
 """Standard deviations by which a right prior would stand out of the noise, from which on errors may rest on it."""
 PSEUDO_KIND = 0.1
 """Items that each of these kinds has in any case."""
@@ -86,7 +86,7 @@ def shrink(values: Floats, deviations: Floats, shape: NoiseShape, public: Floats
     follow = None if public is None else np.ones(len(values))
     found = Shrunk(np.maximum(values, 0.0), mean_absolute * deviations, deviations**2, follow)
     lone = np.ones(len(values), dtype=bool)
-    support = 1.0 if public is None else min(1.0, float(((public / deviations) ** 2).sum()) / SEEN**2)
+    support = 1.0 if public is None else min(1.0, float(((public / deviations) ** 2).sum()) / PRIOR_SEEN**2)
     for members, deviation in _alike(deviations):
         if len(members) < FEWEST:
             continue

@@ -42,7 +42,7 @@ __all__ = [
 
 FURTHEST = 16
 """Users with more items count as having as many: they are not what the look is for."""
-SEEN, ENOUGH = 2.5, 10.0
+USERS_SEEN, USERS_SEEN_WELL = 2.5, 10.0
 """Standard deviations of its noise that the number of users must exceed to count, and for a first look to do."""
 
 REST, REST_LEAST, REST_MOST = 3.0, 0.005, 0.1
@@ -137,10 +137,10 @@ def query_items_per_user(held: UserTotals, spending: Looks) -> ItemsPerUser | No
         epsilon = share * spending.guarantee.epsilon
         noisy, event = spending.laplace(purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
         seen, deviation = inverse_variance_mean(seen, deviation, noisy / UNIT, 2 * event.scale / UNIT)
-        if seen.sum() > ENOUGH * deviation:
+        if seen.sum() > USERS_SEEN_WELL * deviation:
             break
     users = float(seen.sum())
-    if users < SEEN * deviation:
+    if users < USERS_SEEN * deviation:
         return None
     return ItemsPerUser(users, 1 + furthest * min(max(float(seen[0]) / users, 0.0), 1.0), deviation)
 

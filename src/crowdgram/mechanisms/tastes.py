@@ -27,7 +27,7 @@ from .tuning import TUNING
 
 __all__ = ["Tastes", "Weighing", "look_at_tastes"]
 
-PARTS = (np.arange(2 * HALF_BINS) + 0.5) / (2 * HALF_BINS)
+HALF_PARTS = (np.arange(2 * HALF_BINS) + 0.5) / (2 * HALF_BINS)
 """What part of the crowd may lie in a half of the items."""
 TASTES = np.geomspace(1e-4, 1.0, 17)
 """Tastes that are tried. Half of the belief is spread evenly over them beforehand, half over their logarithms."""
@@ -36,7 +36,7 @@ FEW_ROWS = 64
 """Rows up to which the parts that users can have stand apart."""
 STRANGE = np.array([0.0, 0.1, 0.25, 0.5, 0.75])
 """Shares of strangers that are tried; none is as likely beforehand as some."""
-LIKELY = 0.01
+LIKELY_TASTE = 0.01
 """What is less likely than this, compared with the likeliest, does not count."""
 
 
@@ -71,7 +71,7 @@ class Tastes:
         prior = np.outer(1 / len(TASTES) + TASTES / TASTES.sum(), np.where(STRANGE > 0, 1 / (len(STRANGE) - 1), 1.0))
         weights = prior * np.exp(fits - fits.max())
         tastes, strange = (each.ravel() for each in np.broadcast_arrays(TASTES[:, None], STRANGE))
-        likely = weights.ravel() > LIKELY * weights.max()
+        likely = weights.ravel() > LIKELY_TASTE * weights.max()
         square = min(max(float(np.mean(squares)), 1 / items), 1 - 1 / (2 * items))
         chances = weights.ravel()[likely]
         return cls(tastes[likely], strange[likely], chances / chances.sum(), square, fits, squares)
@@ -108,16 +108,16 @@ def look_at_tastes(
     chances = np.exp(logs - logs.max())
     fits = np.log(chances.sum(axis=0) + 1e-300)
     parts = chances.sum(axis=(1, 2))
-    squares: tuple[float, ...] = (float(parts @ (2 * PARTS - 1) ** 2 / parts.sum()),)
+    squares: tuple[float, ...] = (float(parts @ (2 * HALF_PARTS - 1) ** 2 / parts.sum()),)
     if before is not None:
         fits, squares = fits + before.fits, squares + before.squares
     return Tastes.of(fits, squares, counts.items)
 
 
 def _likelihoods(noisy: Floats, scale: float, users: tuple[float, float], alike: Floats, alone: Floats) -> Floats:
-    """Log-likelihoods of Laplace noise, for each of PARTS, TASTES and STRANGE; the mean over the number of users."""
+    """Log-likelihoods of Laplace noise, by HALF_PARTS, TASTES and STRANGE; the mean over the number of users."""
     numbers = [max(users[0] + away * users[1], 1.0) for away in (-1.2, 0.0, 1.2)]
-    found = np.empty((len(PARTS), len(TASTES), len(STRANGE)))
+    found = np.empty((len(HALF_PARTS), len(TASTES), len(STRANGE)))
     for j, strange in enumerate(STRANGE):
         form = (1 - strange) * alike + strange * alone[:, None, :]
         found[:, :, j] = np.logaddexp.reduce([-np.abs(noisy - n * form).sum(axis=2) / scale for n in numbers])
@@ -125,7 +125,7 @@ def _likelihoods(noisy: Floats, scale: float, users: tuple[float, float], alike:
 
 
 def _with_chance(rows: Floats, users: Floats) -> Floats:
-    """How users with so many rows are spread over bins, for each of PARTS and TASTES."""
+    """How users with so many rows are spread over bins, for each of HALF_PARTS and TASTES."""
     alike, _ = _forms()
     few = np.rint(rows) <= FEW_ROWS
     # Users of m rows have t + (1 - t) / m, as if chance were a taste.
@@ -146,14 +146,14 @@ def _with_chance(rows: Floats, users: Floats) -> Floats:
 
 @lru_cache(maxsize=FEW_ROWS)
 def _with_rows(rows: int) -> Floats:
-    """How users with a few rows are spread over bins: a beta-binomial law, for each of PARTS and TASTES."""
+    """How users with a few rows are spread over bins: a beta-binomial law, for each of HALF_PARTS and TASTES."""
     h = np.arange(rows + 1)
     place = np.where(h == 0, 0, np.where(h == rows, HALF_BINS + 1, 1 + HALF_BINS * h // rows))
-    a = PARTS[:, None, None] * _SIZES[:, None]
-    b = (1 - PARTS)[:, None, None] * _SIZES[:, None]
+    a = HALF_PARTS[:, None, None] * _SIZES[:, None]
+    b = (1 - HALF_PARTS)[:, None, None] * _SIZES[:, None]
     logs = gammaln(a + h) - gammaln(a) + gammaln(b + rows - h) - gammaln(b) + gammaln(a + b) - gammaln(a + b + rows)
     chances = np.exp(logs + gammaln(rows + 1) - gammaln(h + 1) - gammaln(rows - h + 1))
-    alike = np.zeros((len(PARTS), len(TASTES), HALF_BINS + 2))
+    alike = np.zeros((len(HALF_PARTS), len(TASTES), HALF_BINS + 2))
     alike[:, :-1] = chances @ np.eye(HALF_BINS + 2)[place]
     alike[:, -1] = _forms()[1]
     return alike
@@ -161,11 +161,13 @@ def _with_rows(rows: int) -> Floats:
 
 @lru_cache(maxsize=1)
 def _forms() -> tuple[Floats, Floats]:
-    """How users are spread over bins: for each of PARTS and TASTES; and strangers, for each of PARTS."""
+    """How users are spread over bins: for each of HALF_PARTS and TASTES; and strangers, for each of HALF_PARTS."""
     edges = np.linspace(0.0, 1.0, HALF_BINS + 1)
-    alone = np.zeros((len(PARTS), HALF_BINS + 2))
-    alone[:, 0], alone[:, -1] = 1 - PARTS, PARTS
-    below = betainc(PARTS[:, None, None] * _SIZES[:, None], (1 - PARTS)[:, None, None] * _SIZES[:, None], edges)
-    alike = np.zeros((len(PARTS), len(TASTES), HALF_BINS + 2))
+    alone = np.zeros((len(HALF_PARTS), HALF_BINS + 2))
+    alone[:, 0], alone[:, -1] = 1 - HALF_PARTS, HALF_PARTS
+    below = betainc(
+        HALF_PARTS[:, None, None] * _SIZES[:, None], (1 - HALF_PARTS)[:, None, None] * _SIZES[:, None], edges
+    )
+    alike = np.zeros((len(HALF_PARTS), len(TASTES), HALF_BINS + 2))
     alike[:, :-1, 1:-1], alike[:, -1] = np.diff(below, axis=2), alone
     return alike, alone

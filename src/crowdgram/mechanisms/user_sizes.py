@@ -28,7 +28,7 @@ REACH = 8.0
 """Octaves beyond what is seen in which users are thought possible."""
 FITTED = 1.5
 """Octaves of what is seen that a tail continues."""
-ROUGH = 0.15
+TAIL_ROUGHNESS = 0.15
 """How far smoothed bins are from a tail's formula, relative."""
 HEAVY_ROWS = np.geomspace(0.01, 3.0, 6)
 """Rows that *heavy* users, with rows of another order than all others, may have, over the rows of the others."""
@@ -40,9 +40,9 @@ NARROW = 0.4
 """Octaves above which a bin is wide: beyond the crowd, where users are few and need not fall from bin to bin."""
 CLEARLY_MORE = 2.5
 """Standard deviations by which users exceed those before them if they are a crowd of their own."""
-UNLIKELY = 0.01
+UNLIKELY_READING = 0.01
 """Readings that are less likely are left out."""
-LIKELY = 0.01
+LIKELY_CROWD = 0.01
 """Crowds less likely than this, compared with the likeliest, do not count in what is expected."""
 LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
@@ -119,7 +119,7 @@ class Crowds:
     @cached_property
     def likely(self) -> Crowds:
         """Without crowds that are far less likely than others."""
-        kept = self.weights > LIKELY * self.weights.max()
+        kept = self.weights > LIKELY_CROWD * self.weights.max()
         if kept.all():
             return self
         return replace(
@@ -233,7 +233,7 @@ def _tails(
     part = slice(start, end + 1)
     away, beyond = x[part] - x[start], np.arange(start, end + 1) > last
     seen = np.append(shape[start : last + 1], bins.users[last + 1 : end + 1])
-    variance = bins.deviations[part] ** 2 + np.where(beyond, 0.0, ROUGH * seen) ** 2
+    variance = bins.deviations[part] ** 2 + np.where(beyond, 0.0, TAIL_ROUGHNESS * seen) ** 2
     slopes, bends = np.meshgrid(np.geomspace(0.2, 40, 24), np.append(0.0, np.geomspace(0.02, 5, 6)), indexing="ij")
     b, c = slopes.ravel(), bends.ravel()
     form = np.exp(-b[:, None] * away - c[:, None] * away**2) * widths[part]
@@ -278,7 +278,7 @@ def _last_bins(marked: list[_Window]) -> list[tuple[int, float]]:
         chance = left * (1 - doubts[last]) if last > min(doubts) else left
         left -= chance
         found.append((last, chance))
-    likely = [(last, chance) for last, chance in found if chance > UNLIKELY]
+    likely = [(last, chance) for last, chance in found if chance > UNLIKELY_READING]
     total = sum(chance for _, chance in likely)
     return [(last, chance / total) for last, chance in likely]
 

@@ -25,7 +25,7 @@ LOW, HIGH = 2.0**-14, 4.0
 """Distances from the centre that are told apart, relative to the largest possible one."""
 POSSIBLE = 5
 """Crowds that the bias of an answer is worked out for."""
-FAR = 2.5
+FARTHER = 2.5
 """Times their root mean square distance that users are away at most, but for strangers."""
 UNSEEN = 4.0
 """Octaves beyond what is seen that users may be in who are missing from a histogram of distances."""
@@ -165,13 +165,13 @@ def _with_strangers(users: Floats, sizes: Floats, at: Floats, strange: Floats) -
 def _within_rows(users: Floats, sizes: Floats, facts: Facts, spread: float, error: float, farthest: float) -> Floats:
     """No larger part of users is as far out as have the rows for it: what a histogram shows beyond is noise. Chance,
     tastes and the centre's `error` put users of m rows at a distance of m sqrt(spread (taste + 1/m) + error), most of
-    them within FAR times that; strangers, at `farthest` a row.
+    them within FARTHER times that; strangers, at `farthest` a row.
     """
     if facts.rows is None:
         return users
     rows, m, tastes = facts.rows.typical, facts.rows.sizes, facts.tastes
     own = (1 - tastes.square) * tastes.quantile(0.9)
-    reached = m * np.minimum(FAR * np.sqrt(spread * (own + 1 / m) + error), farthest)
+    reached = m * np.minimum(FARTHER * np.sqrt(spread * (own + 1 / m) + error), farthest)
     strange = float(tastes.weights @ tastes.strange)
     able = np.array([(1 - strange) * rows[reached >= s].sum() + strange * rows[m * farthest >= s].sum() for s in sizes])
     able /= rows.sum()
