@@ -150,6 +150,14 @@ def test_the_bias_of_a_bound_is_what_it_moves_between_users():
         assert strange[:, j] == pytest.approx((moved * crowd.strangers).sum(axis=1), abs=1e-9)
 
 
+def test_a_crowd_may_end_sharply():
+    """As many users in each bin up to 100 rows, and nobody beyond: a smooth tail would see a part of them there."""
+    flat = bins({edge: 500.0 for edge in WIDE if edge <= 100}, WIDE, deviation=20.0)
+    sharp, smooth = (read(flat, strangers=each) for each in (True, False))
+    beyond = sharp.sizes > 110
+    assert sharp.typical[beyond].sum() < 0.5 * smooth.typical[beyond].sum()
+
+
 def test_users_who_may_be_hidden_are_said():
     crowd = read(bins(BULK, WIDE, deviation=10.0), strangers=True)
     mean, low, high = share_above(crowd, 120.0)
@@ -168,7 +176,7 @@ def test_the_second_look_is_larger_where_items_are_few(items, part):
 def test_the_second_look_has_wide_bins_beyond_the_crowd_and_counts_every_user_once():
     drawn = []
     sampler = Scripted(laplace_by=lambda sums, _: drawn.append(sums.tolist()) or np.asarray(sums))
-    histogram = np.array([1000 if 4 <= edge <= 60 else 0 for edge in EDGES])
+    histogram = np.array([12_000 // edge if 4 <= edge <= 60 else 0 for edge in EDGES])
     guarantee = Guarantee(1.0, 1e-6)
     rows = look_at_rows(histogram, Spending(guarantee, sampler=sampler).open().looks(row_reserves(guarantee, 6)), 6)
     assert len(drawn) == 2

@@ -161,7 +161,7 @@ class Crowds:
 
 def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds | None:
     """The crowds that `bins` leave possible; None if nothing stands out. `eager`: if nothing is clear, believe less.
-    `strangers`: a group of users beside the crowd is possible.
+    `strangers`: the bins are of rows: a group of users beside the crowd is possible, and so is a sharp end.
 
     The farthest bins that stand out may be noise. So there is a reading for each bin that may be the last to hold
     users, with its probability.
@@ -194,7 +194,7 @@ def _reading(bins: Bins, first: int, last: int, strangers: bool) -> Crowds:
     shape[first : bulk + 1] = _rising_and_falling(bins.users[first : bulk + 1])
     alike = math.log2(sizes[last] / sizes[first]) < 1.0  # by design, most likely: nobody has rows of another order
     hidden = HEAVY_ROWS if strangers and not alike else HEAVY_ROWS[:0]
-    tails, weights, parts, kinds = _tails(bins, shape, sizes, widths, last, hidden)
+    tails, weights, parts, kinds = _tails(bins, shape, sizes, widths, last, hidden, may_end=strangers)
     users = np.where(np.arange(len(shape)) <= last, shape, tails)
     error = math.sqrt(float((bins.deviations[first : last + 1] ** 2).sum()))
     alone = _strangers(shape / widths, bins.deviations / widths, bulk, last)
@@ -217,14 +217,16 @@ def _strangers(shape: Floats, deviations: Floats, bulk: int, last: int) -> Float
 
 
 def _tails(
-    bins: Bins, shape: Floats, sizes: Floats, widths: Floats, last: int, hidden: Floats
+    bins: Bins, shape: Floats, sizes: Floats, widths: Floats, last: int, hidden: Floats, *, may_end: bool
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """Tails beyond the last bin that is seen, and their posterior: the crowd's own, and perhaps a few users beside it.
 
     The crowd's own are A exp(-b x - c x^2) users an octave, x octaves from where they begin; b is log-normal by prior,
-    c anything from 0 (a power law) to a log-normal's. Beside it there may be a group of heavy users (robots, shared
-    accounts): any share of rows, in any octave, is as likely as another. The likelihood is that of the last octaves
-    seen and of the noise beyond. Returns users, probabilities, the part who are heavy, and which group it is.
+    c anything from 0 (a power law) to a log-normal's. They begin within what is seen; or, if a crowd `may_end` sharply
+    (nobody flies on more days than a year has), with its last bin, for the misfit that is expected of the bins before.
+    Beside it there may be a group of heavy users (robots, shared accounts): any share of rows, in any octave, is as
+    likely as another. The likelihood is that of the last octaves seen and of the noise beyond. Returns users,
+    probabilities, the part who are heavy, and which group it is.
     """
     x = np.log2(sizes)
     top = int(np.argmax(shape / widths))
@@ -239,6 +241,12 @@ def _tails(
     form = np.exp(-b[:, None] * away - c[:, None] * away**2) * widths[part]
     size = np.maximum((form * seen / variance).sum(axis=1) / (form**2 / variance).sum(axis=1), 0.0)
     own = size[:, None] * form
+    prior = -0.5 * (np.log(b / TUNING.fall) / TUNING.fall_spread) ** 2
+    if may_end:
+        past = np.maximum(x[part] - x[last], 0.0)
+        falling = np.exp(-b[:, None] * past - c[:, None] * past**2) * widths[part]
+        own = np.concatenate([own, np.where(beyond, shape[last] / widths[last] * falling, seen)])
+        prior = np.concatenate([prior, prior - 0.5 * float((~beyond).sum())])
     places = x[last] + np.arange(0.5, REACH)
     few = np.where(beyond, np.exp(-(((x[part] - places[:, None]) / HEAVY_WIDTH) ** 2) / 2) * widths[part], 0.0)
     few *= float(shape @ sizes) / np.maximum(few @ sizes[part], 1e-9)[:, None]
@@ -246,14 +254,13 @@ def _tails(
     strange = np.concatenate([np.zeros((1, len(away))), groups])
     expected = (own[:, None, :] + strange).reshape(-1, len(away))
     chances = np.append(NO_HEAVY_USERS, np.full(len(groups), (1 - NO_HEAVY_USERS) / max(len(groups), 1)))
-    prior = -0.5 * (np.log(b / TUNING.fall) / TUNING.fall_spread) ** 2
     fit = -0.5 * ((seen - expected) ** 2 / variance).sum(axis=1) + np.add.outer(prior, np.log(chances)).ravel()
     weights = np.exp(fit - fit.max())
     keep = weights > 1e-3
     tails = np.zeros((int(keep.sum()), len(sizes)))
     tails[:, part] = np.where(beyond, expected[keep], 0.0)
     left = np.cumsum(tails[:, ::-1], axis=1)[:, ::-1]
-    kinds = np.tile(np.arange(len(strange)), len(b))[keep]
+    kinds = np.tile(np.arange(len(strange)), len(own))[keep]
     parts = np.zeros(tails.shape)
     parts[:, part] = np.where(beyond, strange[kinds] / np.maximum(expected[keep], 1e-300), 0.0)
     return np.where(left > LEAST, tails, 0.0), weights[keep] / weights[keep].sum(), parts, kinds
