@@ -176,7 +176,7 @@ def _look_at_rows(
     request.report(Stage.BOUNDING)
     histogram = counts.sum(UsersByRows(RowHistogram.edges())).values
     rows = request.seen_rows or look_at_rows(histogram, looks, items)
-    return looks, histogram, rows, look_at_users(counts, looks, USERS.part)
+    return looks, histogram, rows, look_at_users(counts, looks)
 
 
 def _best(rows: RowHistogram, noise: float) -> ChosenBound:

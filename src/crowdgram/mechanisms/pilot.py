@@ -75,16 +75,10 @@ class Pilot:
 def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request) -> Pilot:
     """Buy what is needed. `items`: how many to size looks for."""
     if request.row_cap == 1:
-        users = look_at_users(counts, spending, CROWD.most(items))
+        users = _counted(counts, spending, items, *look_at_users(counts, spending))
         return _with_tastes(counts, spending, items, 1, None, users, Weighing(users))
     rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(RowHistogram.edges())).values, spending, items)
-    number, error = rows.users
-    users = number, error
-    if error > USERS_KNOWN_TO * number:
-        # In a part of epsilon that tells them well enough, if there are as many as it seems.
-        part = math.sqrt(2) / (USERS_KNOWN_TO * max(number, error) * spending.guarantee.epsilon)
-        more = look_at_users(counts, spending, min(part, CROWD.most(items)))
-        users = inverse_variance_mean(number, error, *more)
+    users = _counted(counts, spending, items, *rows.users)
     if rows.crowds is None:
         # Too few users to be seen: if the caller gave no bound, every user weighs the same.
         return _with_tastes(counts, spending, items, request.max_rows_per_user or 1, rows, users, Weighing(users))
@@ -97,6 +91,17 @@ def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request)
     several = total, crowds.error * total / float(crowds.typical.sum())
     weighing = Weighing(several, bound, (crowds.sizes, weighed))
     return _with_tastes(counts, spending, items, request.row_cap, rows, users, weighing)
+
+
+def _counted(counts: Counts, spending: Looks, items: int, number: float, error: float) -> tuple[float, float]:
+    """The number of users and its standard deviation. If it is not known well enough, it is asked for in a part of
+    epsilon that tells it, if there are as many as it seems.
+    """
+    if error <= USERS_KNOWN_TO * number:
+        return number, error
+    part = math.sqrt(2) / (USERS_KNOWN_TO * max(number, error) * spending.guarantee.epsilon)
+    more = look_at_users(counts, spending, CROWD, min(part, CROWD.most(items)))
+    return inverse_variance_mean(number, error, *more)
 
 
 def _with_tastes(

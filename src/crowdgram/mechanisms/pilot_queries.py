@@ -71,9 +71,9 @@ class PilotQuery:
 ROWS_FIRST = PilotQuery("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
 ROWS_SECOND = PilotQuery("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=6.0, power=0.6)
 USERS = PilotQuery("number of users", 0.005, HISTOGRAM_UNIT)
-"""Taken by mechanisms that have no other use for it."""
-CROWD = PilotQuery(USERS.purpose, TUNING.users_look, HISTOGRAM_UNIT, grows=4.0)
-"""How many users are compared: the fewer they are, the more depends on it."""
+"""How many users there are, roughly: enough if they are many."""
+CROWD = PilotQuery("number of users, once more", TUNING.users_look, HISTOGRAM_UNIT, grows=4.0)
+"""... and to within what is needed, if they are few."""
 HALVES = tuple(
     PilotQuery(f"users by half of the items, {which}", TUNING.halves_look, UNIT, grows=3.0)
     for which in ("first", "second")
@@ -87,7 +87,7 @@ def looked_for(items: int, request: Request) -> int:
 
 def pilot_reserves(guarantee: Guarantee, items: int, *, rows: bool) -> list[Reserve]:
     """What pilot queries may cost, to be set aside before anything is looked at."""
-    looks = [*([ROWS_FIRST, ROWS_SECOND] if rows else []), CROWD, *HALVES]
+    looks = [*([ROWS_FIRST, ROWS_SECOND] if rows else [USERS]), CROWD, *HALVES]
     return [look.reserve(guarantee, items) for look in looks]
 
 
@@ -117,13 +117,15 @@ class RowHistogram:
         return cls(bins, read(bins, strangers=True))
 
 
-def look_at_users(counts: Counts, spending: Looks, part: float) -> tuple[float, float]:
+def look_at_users(
+    counts: Counts, spending: Looks, query: PilotQuery = USERS, part: float = USERS.part
+) -> tuple[float, float]:
     """How many users there are, and its standard deviation, for a part of epsilon. A user adds one entry of
     HISTOGRAM_UNIT.
     """
     sums = counts.sum(UsersByRows((ROW_LIMIT,))) * HISTOGRAM_UNIT
     epsilon = part * spending.guarantee.epsilon
-    noisy, event = spending.laplace(USERS.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
+    noisy, event = spending.laplace(query.purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
     return float(noisy[0]) / HISTOGRAM_UNIT, math.sqrt(2) * event.scale / HISTOGRAM_UNIT
 
 
