@@ -5,8 +5,8 @@ one of many simple *shapes*, weighed by how well it explains all bins. A shape i
 at one item and at all items, or as likely at the end of a bin before that: often nobody has more than so many items,
 while the law's tail would put users into empty bins. Or it is everybody with one item. And perhaps there is a part of
 the users beside the crowd: heavy ones, of whom every octave holds as many pairs of a user and an item as any other, or
-users of all items; beside users of one item also those of a normal law. Shapes are never exact: a bin may differ from its shape by a part of it, and if noise is
-smaller than that, the bin is believed. Post-processing of noisy values.
+users of all items; beside users of one item also those of a normal law. Shapes are never exact: a bin may differ from
+its shape by a part of it, and if noise is smaller than that, the bin is believed. Post-processing of noisy values.
 """
 
 from __future__ import annotations
