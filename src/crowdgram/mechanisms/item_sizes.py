@@ -23,14 +23,14 @@ __all__ = ["ItemCrowds", "crowds_of_items"]
 
 CENTRES, WIDTHS = 0.5, (0.1, 0.4, 0.8, 1.4, 2.2)
 """Of the normal laws, in octaves: steps between their centres, and standard deviations."""
+HELD = 0.5
+"""The part of a normal law's users who are left at least if it is cut off before all items."""
 BESIDE = 0.1, 0.3, 0.6, 0.85
 """Parts of all pairs of a user and an item that users beside it may hold."""
 ALONE, OCTAVE, MOST_BESIDE = 0.25, 0.03, 0.5
 """Prior probabilities that all have one item, but for users beside them; and that there are users beside, for every
 octave of items that there is, up to MOST_BESIDE.
 """
-HELD = 0.5
-"""The part of a normal law's users who are left at least if it is cut off before all items."""
 ROUGH = 0.4
 """Standard deviation of a bin around its shape, relative to it."""
 OFF, OFF_CHANCES = np.array([-1.2, 0.0, 1.2]), np.array([0.3, 0.4, 0.3])
