@@ -23,7 +23,7 @@ __all__ = ["ItemCrowds", "crowds_of_items"]
 
 CENTRES, WIDTHS = 0.5, (0.1, 0.4, 0.8, 1.4, 2.2)
 """Of the normal laws, in octaves: steps between their centres, and standard deviations."""
-HELD = 0.5
+LEAST_LEFT = 0.5
 """The part of a normal law's users who are left at least if it is cut off before all items."""
 BESIDE = 0.1, 0.3, 0.6, 0.85
 """Parts of all pairs of a user and an item that users beside it may hold."""
@@ -112,11 +112,11 @@ def _shapes(least: Floats, most: Floats, items: int) -> tuple[Floats, Floats]:
 
 
 def _cut_off(crowds: Floats) -> tuple[Floats, Floats]:
-    """Each crowd without users beyond the end of a bin, for each bin before the last that leaves HELD of them; and the
-    chances of these. Crowds are alike likely, and so are the ends of one.
+    """Each crowd without users beyond the end of a bin, for each bin before the last that leaves LEAST_LEFT of them;
+    and the chances of these. Crowds are alike likely, and so are the ends of one.
     """
     held = np.cumsum(crowds, axis=1)[:, :-1]
-    which, last = np.nonzero(held >= HELD)
+    which, last = np.nonzero(held >= LEAST_LEFT)
     kept: Floats = np.where(np.arange(crowds.shape[1]) <= last[:, None], crowds[which], 0.0)
     ends = np.bincount(which, minlength=len(crowds))
     return kept / held[which, last][:, None], 1 / (ends[which] * np.count_nonzero(ends))
