@@ -46,6 +46,13 @@ def test_users_of_a_middling_number_of_items_are_possible_beside_a_crowd_of_one_
     assert mean[5:].sum() < 60
 
 
+def test_a_crowd_may_end_before_all_items():
+    """The tail of a normal law that fits these bins would put 40 users or more into those that look empty."""
+    users = [600, 300, 400, 300, 500, 0, 0, 0]
+    found = crowds(users, 25.0)
+    assert (found.weights @ found.users)[5:].sum() < 30
+
+
 def test_nothing_is_not_many():
     found = crowds([0] * 8, 30.0)
     assert float(found.weights @ found.users.sum(axis=1)) < 80

@@ -10,8 +10,10 @@ import warnings
 import numpy as np
 import pytest
 
+from crowdgram import GroupedReach, Other, Quantity
 from crowdgram.errors import InvalidArgument, MissingDependency
 
+from ..results.test_reach import made as reach
 from .test_notebook import AWKWARD, made
 from .test_report import grouped, with_other
 
@@ -21,6 +23,13 @@ matplotlib.use("Agg")
 
 def labels(ax):
     return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def reach_by_groups():
+    items = [(group, item) for group in ("g0", "g1") for item in ("a", "b$", Other("other"))]
+    counts = (900.0, 40.0, 7.0, 500.0, 600.0, 1200.0)
+    joint = reach(items, counts, item_columns=("country", "page"), predicted_errors=np.ones(6))
+    return GroupedReach(joint, tuple(Quantity(users, users - 20, users + 20, 0.95) for users in (950.0, 1300.0)))
 
 
 def test_bars_are_the_top_items():
@@ -69,7 +78,9 @@ def test_it_draws_on_axes_that_are_given():
     assert labels(ax) == ["c", "a"]
 
 
-@pytest.mark.parametrize("release", [made(), grouped()], ids=["release", "groups"])
+@pytest.mark.parametrize(
+    "release", [made(), grouped(), reach(), reach_by_groups()], ids=["release", "groups", "reach", "reach by groups"]
+)
 def test_a_notebook_shows_a_picture(release):
     figure = release.plot(2)
     assert isinstance(figure, matplotlib.figure.Figure)
@@ -85,7 +96,7 @@ def test_a_notebook_shows_a_picture_without_pyplot():
         "    figure = release.plot(2)._repr_png_()\n"
         "print(*sys.modules)"
     )
-    releases = pickle.dumps([made(), grouped()])
+    releases = pickle.dumps([made(), grouped(), reach(), reach_by_groups()])
     done = subprocess.run([sys.executable, "-c", code], input=releases, capture_output=True, check=True)
     assert b"matplotlib.figure" in done.stdout.split()
     assert b"matplotlib.pyplot" not in done.stdout.split()
@@ -95,8 +106,9 @@ def test_without_matplotlib(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "crowdgram.present.picture", raising=False)
-    with pytest.raises(MissingDependency, match=r"crowdgram\[plot\]"):
-        made().plot()
+    for result in (made(), reach(), reach_by_groups()):
+        with pytest.raises(MissingDependency, match=r"crowdgram\[plot\]"):
+            result.plot()
 
 
 def test_a_picture_of_groups():
@@ -129,5 +141,36 @@ def test_a_picture_of_groups():
     ],
 )
 def test_pictures_that_cannot_be_drawn(options, said):
-    with pytest.raises(InvalidArgument, match=said):
-        grouped().plot(**options)
+    for result in (grouped(), reach_by_groups()):
+        with pytest.raises(InvalidArgument, match=said):
+            result.plot(**options)
+
+
+def test_a_picture_of_a_reach():
+    (ax,) = reach().plot(2, truth={"a": 910}).axes
+    assert labels(ax) == ["a", "<b>"]
+    assert [bar.get_width() for bar in ax.patches] == [900, 40]
+    ends = [segment[:, 0].tolist() for segment in ax.containers[1].lines[2][0].get_segments()]
+    assert ends == [[880, 920], [20, 60]]
+    assert list(ax.lines[-1].get_xdata()) == [910, 0]
+    assert ax.get_xlabel() == "users"
+    assert ax.get_title() == "Users who have each item (reach, epsilon=1, add-remove)"
+
+
+def test_a_reach_is_drawn_on_axes_that_are_given():
+    ax = matplotlib.figure.Figure().subplots()
+    assert reach().plot(1, ax=ax) is None
+    assert labels(ax) == ["a"]
+
+
+def test_a_picture_of_a_reach_by_groups():
+    figure = reach_by_groups().plot(2)
+    panels = figure.axes
+    assert [ax.get_title() for ax in panels] == ["g1  (1,300 users)", "g0  (950 users)"]  # most users first
+    assert labels(panels[0]) == ["a", r"b\$", "other"]
+    assert [bar.get_width() for bar in panels[0].patches] == [500, 600]
+    assert [[text.get_text().strip() for text in ax.texts] for ax in panels] == [["1,200"], ["7"]]
+    assert "Users who have each item for each country" in figure.get_suptitle()
+    assert "for all groups together" in figure.get_suptitle()
+    (only,) = reach_by_groups().plot(1, groups=["g0"]).axes
+    assert [bar.get_width() for bar in only.patches] == [900]

@@ -2,10 +2,11 @@
 
 If users are few, hardly a bin stands out of the noise, and yet the bins together say much. So the crowd is taken to be
 one of many simple *shapes*, weighed by how well it explains all bins. A shape is a normal law of log2(items), cut off
-at one item and at all items, or everybody with one item; and perhaps a part of the users beside it: heavy ones, of whom
-every octave holds as many pairs of a user and an item as any other, or users of all items; beside users of one item
-also those of a normal law. Shapes are never exact: a bin may differ from its shape by a part of it, and if noise is
-smaller than that, the bin is believed. Post-processing of noisy values.
+at one item and at all items, or as likely at the end of a bin before that: often nobody has more than so many items,
+while the law's tail would put users into empty bins. Or it is everybody with one item. And perhaps there is a part of
+the users beside the crowd: heavy ones, of whom every octave holds as many pairs of a user and an item as any other, or
+users of all items; beside users of one item also those of a normal law. Shapes are never exact: a bin may differ from
+its shape by a part of it, and if noise is smaller than that, the bin is believed. Post-processing of noisy values.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ __all__ = ["ItemCrowds", "crowds_of_items"]
 
 CENTRES, WIDTHS = 0.5, (0.1, 0.4, 0.8, 1.4, 2.2)
 """Of the normal laws, in octaves: steps between their centres, and standard deviations."""
+LEAST_LEFT = 0.5
+"""The part of a normal law's users who are left at least if it is cut off before all items."""
 BESIDE = 0.1, 0.3, 0.6, 0.85
 """Parts of all pairs of a user and an item that users beside it may hold."""
 ALONE, OCTAVE, MOST_BESIDE = 0.25, 0.03, 0.5
@@ -95,12 +98,28 @@ def _shapes(least: Floats, most: Floats, items: int) -> tuple[Floats, Floats]:
     heavy = (np.log2((most + 0.5) / (least - 0.5)) / sizes)[None, :]
     every = alone[:, ::-1]
     others = min(OCTAVE * np.log2(items), MOST_BESIDE)
-    kinds, chances = [], []
-    for chance, crowds, forms in ((ALONE, alone, (heavy, every, normal)), (1 - ALONE, normal, (heavy, every))):
-        kinds += [crowds, *(_beside(crowds, form, sizes) for form in forms)]
-        chances += [chance * (1 - others), *[chance * others / len(forms)] * len(forms)]
-    prior = [np.full(len(kind), chance / len(kind)) for kind, chance in zip(kinds, chances, strict=True)]
+    cut, parts = _cut_off(normal)
+    kinds, prior = [cut], [(1 - ALONE) * (1 - others) / 2 * parts]
+    for chance, part, crowds, forms in (
+        (ALONE, 1.0, alone, (heavy, every, normal)),
+        (1 - ALONE, 0.5, normal, (heavy, every)),
+    ):
+        mixed = [_beside(crowds, form, sizes) for form in forms]
+        kinds += [crowds, *mixed]
+        prior.append(np.full(len(crowds), chance * (1 - others) * part / len(crowds)))
+        prior += [np.full(len(each), chance * others / len(forms) / len(each)) for each in mixed]
     return np.concatenate(kinds), np.concatenate(prior)
+
+
+def _cut_off(crowds: Floats) -> tuple[Floats, Floats]:
+    """Each crowd without users beyond the end of a bin, for each bin before the last that leaves LEAST_LEFT of them;
+    and the chances of these. Crowds are alike likely, and so are the ends of one.
+    """
+    held = np.cumsum(crowds, axis=1)[:, :-1]
+    which, last = np.nonzero(held >= LEAST_LEFT)
+    kept: Floats = np.where(np.arange(crowds.shape[1]) <= last[:, None], crowds[which], 0.0)
+    ends = np.bincount(which, minlength=len(crowds))
+    return kept / held[which, last][:, None], 1 / (ends[which] * np.count_nonzero(ends))
 
 
 def _beside(crowds: Floats, others: Floats, sizes: Floats) -> Floats:

@@ -6,6 +6,7 @@ one guarantee. Users overlap, so neither items nor groups sum to the number of u
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from .reach import Reach, ReachedItem, ReachOutput
 from .values import Quantity, Value
 
 if TYPE_CHECKING:
-    pass
+    import matplotlib.figure
 
 __all__ = ["GroupedReach"]
 
@@ -63,6 +64,16 @@ class GroupedReach(ReachOutput, Grouped[Reach]):
     def top(self, n: int = 10) -> dict[Value, list[ReachedItem]]:
         """Of each group, the n items that most of its users have."""
         return {group: self[group].top(n) for group in self}
+
+    def plot(self, n: int = 10, *, groups: Sequence[Value] | None = None) -> matplotlib.figure.Figure:
+        """Draw the users of n items in every group, a panel for each group, all on one scale, with intervals.
+
+        The items are those that most users have in the groups that are drawn. groups: which to draw; without it the 12
+        with most users. Returns a figure, which a notebook shows and `savefig` writes.
+        """
+        from ..present.plots import plot_groups
+
+        return plot_groups(self, n, groups)
 
     def _repr_html_(self) -> str:
         from ..present.reach import groups_view
