@@ -362,7 +362,7 @@ def _estimate(
         users = crowd.typical
         mass = float((users.users * users.masses).sum())
         sampling = float((users.users * users.sizes**2).sum()) / mass**2 / crowd.spread
-        sampling *= float((answer.values.clip(0.0) * (1 - answer.values.clip(0.0, 1.0))).sum())
+        sampling *= float((shares * (1 - shares)).sum())
     made = combine(
         raw=answer.values,
         noise=np.sqrt(answer.noise),
