@@ -17,8 +17,8 @@ LONG_LIST = 10_000
 """Lists from this length on are written on one line."""
 SAMPLED_NUMBERS = 2**10
 """Numbers that tell whether many are equal."""
-PIECE = 2**20
-"""Numbers that are joined at once: their text is far below the 2 GiB that Arrow's strings can hold."""
+PIECE = 2**16
+"""Numbers that are joined at once: their text stays in the cache of a core, and its memory is used again."""
 
 
 def document_text(document: Mapping[str, Any]) -> str:
