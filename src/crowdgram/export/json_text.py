@@ -31,12 +31,27 @@ def document_text(document: Mapping[str, Any]) -> str:
 
 def document_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     """The same in UTF-8, in parts: a file of hundreds of megabytes need not be one text first."""
-    before = b"{\n"
-    for name, value in document.items():
+    before, values = b"{\n", list(document.values())
+    held: dict[int, list[Any]] = {}  # the text of arrays that come again, such as errors by noise alone
+    for place, (name, value) in enumerate(document.items()):
         yield before + f" {json.dumps(name)}: ".encode()
-        yield from _value_parts(value)
+        same = [other for other, one in enumerate(values) if other == place or _same_arrays(one, value)]
+        if len(same) == 1:
+            yield from _value_parts(value)
+        else:
+            if same[0] == place:
+                held[place] = list(_value_parts(value))
+            yield from held[same[0]]
         before = b",\n"
     yield b"\n}\n"
+
+
+def _same_arrays(one: Any, other: Any) -> bool:
+    """Whether both are long arrays with the same bits."""
+    arrays = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    if not arrays or len(one) < LONG_LIST or one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return np.array_equal(one.view(np.int64), other.view(np.int64))
 
 
 def _value_parts(value: Any) -> Iterator[Any]:
