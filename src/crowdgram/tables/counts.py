@@ -1,12 +1,14 @@
 """Counts per (user, item), materialised once and used by every later pass.
 
-Two tables are kept in the engine: `cells` (user, idx, n) with one row for each user and item of the domain, and
-`users` (user, rows, squares), with m_u and sum_i N_i(u)^2. If users are text, `user` is a number that stands for it in
-these two tables and nowhere else, and `users` has the text too, as `name`: every pass groups or joins by user, which
-takes less than half as long by numbers. Nothing but the grouping may depend on a number, as it moves when somebody else
-comes or goes: what is drawn by user is drawn by `Counts.names`. Rows with a null user, item or count are dropped, and so are
-rows outside the domain, unless it has an item for them, and a user with no row left. None of this is reported: how
-many were dropped is private.
+Two tables are kept in the engine: `cells` (user, idx, n) with one row for each user and item of the domain, and `users`
+(user, rows, squares), with m_u and sum_i N_i(u)^2. Rows with a null user, item or count are dropped, and so are rows
+outside the domain, unless it has an item for them, and a user with no row left. None of this is reported: how many were
+dropped is private.
+
+In DuckDB, if users are text, `user` is a number that stands for it in these two tables and nowhere else, and `users`
+has the text too, as `name`: every pass groups or joins by user, which takes less than half as long by numbers. Nothing
+but the grouping may depend on a number, as it moves when somebody else comes or goes: what is drawn by user is drawn by
+`Counts.names`.
 
 No user counts for more than `ROW_LIMIT` rows: a user with more has each count divided by the same whole number,
 rounding down. The limit is far beyond any radius worth paying for; it is what makes every later product fit 64-bit
