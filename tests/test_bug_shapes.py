@@ -51,6 +51,7 @@ from crowdgram.tables import (
 )
 
 from .samplers import Scripted
+from .tables.cells import fetch_cells
 
 # --- a bound is forgotten when a column is redefined
 
@@ -150,8 +151,8 @@ def as_untyped_sqlite(rows, folder):
 
 def cells_of(source):
     opened = open_rows(source, user="u", item="i")
-    with opened.engine as engine:
-        found = engine.fetch(count_rows(opened, read_domain(["a", "b", "c"], opened.item_type)).cells, "testing")
+    with opened.engine:
+        found = fetch_cells(count_rows(opened, read_domain(["a", "b", "c"], opened.item_type)))
     return sorted(zip(*(map(str, found[name].to_pylist()) for name in ("user", "idx", "n")), strict=True))
 
 
@@ -203,8 +204,8 @@ def test_single_precision_is_read_alike(source, tmp_path):
     given = SOURCES[source](pa.table({"f": pa.array(values), "s": list("abcde")}), tmp_path)
     bins = Bins("f", (0, 0.1, 0.7, 16777217))
     opened = open_rows(given, user="s", item={"f": bins}, where="f <> 0.7 and f < 16777217")
-    with opened.engine as engine:
-        found = engine.fetch(count_rows(opened, read_domain(list(bins.names), opened.item_type)).cells, "testing")
+    with opened.engine:
+        found = fetch_cells(count_rows(opened, read_domain(list(bins.names), opened.item_type)))
     placed = dict(zip(found["user"].to_pylist(), found["idx"].to_pylist(), strict=True))
     assert placed == {"a": 1, "b": 1, "c": 2}
 

@@ -48,6 +48,16 @@ def test_equal_numbers_are_written_alike():
     assert [float(one) for one in written[:5]] == few.tolist()
 
 
+def test_arrays_that_come_again_are_written_again():
+    numbers = np.random.default_rng(6).random(json_text.LONG_LIST)
+    other = numbers.copy()
+    other[-1] = 0.5
+    document = {"a": None, "b": numbers, "c": None, "d": other, "e": numbers.copy(), "f": numbers[::-1], "g": other}
+    read = json.loads(document_text(document))
+    assert list(read) == list(document)
+    assert all(read[name] == (value if value is None else value.tolist()) for name, value in document.items())
+
+
 @pytest.mark.parametrize("size", [3, json_text.LONG_LIST])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_json_has_no_word_for_is_refused(size, bad):

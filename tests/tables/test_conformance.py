@@ -50,6 +50,7 @@ from crowdgram.tables.statistics import OneUser, Statistic, held_items_of, item_
 from crowdgram.tables.statistics.centred import sum_levels
 
 from ..thorough import THOROUGH
+from .cells import fetch_cells
 from .frames import arrow_of, frame_of
 from .reference import placed, present, total, users_of
 from .statistics import EDGES, REACHED, centre_for, measures, of_counts, of_distances, of_presence, of_sets, of_totals
@@ -327,10 +328,10 @@ def test_counted_rows_of_joint_items_are_the_reference_integer_for_integer(table
     assert made.keys == ("item", "item_1", "item_2", "item_3", "item_4")
     with made.engine as engine:
         counts = count_rows(made, read_joint_domain(domain, made.item_types, made.names))
-        found = engine.fetch(counts.cells, "testing").to_pydict()
-        users = engine.fetch(counts.users, "testing").to_pydict()
+        found = fetch_cells(counts).to_pydict()
+        users = engine.fetch(counts.users.select("rows", name=counts.names), "testing").to_pydict()
     assert dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True)) == cells_of(expected)
-    assert dict(zip(users["user"], users["rows"], strict=True)) == {user.name: user.rows for user in expected}
+    assert dict(zip(users["name"], users["rows"], strict=True)) == {user.name: user.rows for user in expected}
 
 
 def cells_of(users):
@@ -372,9 +373,9 @@ def test_computed_users_with_bins_counts_and_a_filter_are_the_reference_integer_
         count="n",
         where="age <> 64 or page = 'a'",
     )
-    with made.engine as engine:
+    with made.engine:
         counts = count_rows(made, read_joint_domain(domain, made.item_types, made.names))
-        found = engine.fetch(counts.cells, "testing").to_pydict()
+        found = fetch_cells(counts).to_pydict()
     assert dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True)) == cells_of(expected)
     assert {user for user, _ in cells_of(expected)} == {"ann", "b\u00f6b", "", "eve"}
 
@@ -409,9 +410,9 @@ def test_groups_have_an_item_of_their_own_on_every_engine(table_of, listed, othe
         made = open_rows(
             table_of("u string, c string, p bigint, n bigint", rows), user="u", item=["c", "p"], count=count
         )
-        with made.engine as engine:
+        with made.engine:
             counts = count_rows(prepare(made), Domain(tuple(pairs), made.item_types, other, groups))
-            found = engine.fetch(counts.cells, "testing").to_pydict()
+            found = fetch_cells(counts).to_pydict()
         assert dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True)) == cells_of(expected)
 
 

@@ -24,6 +24,7 @@ from crowdgram.errors import InvalidTable
 from crowdgram.tables import UNIT, CappedRows, count_rows, open_rows, read_domain, tally_rows
 
 from ..thorough import THOROUGH
+from .cells import fetch_cells
 
 DAY = datetime.date(2024, 2, 29)
 CLOSE = [
@@ -148,9 +149,9 @@ def made(shape, source, name, table):
 def moved(source, domain, summed=True):
     """`CappedRows` of the table, every user with the same weight, if asked for; and who has what."""
     rows = open_rows(source, user="who", item="what")
-    with rows.engine as engine:
+    with rows.engine:
         counts = count_rows(rows, read_domain(domain, rows.item_type))
-        cells = engine.fetch(counts.cells, "testing")
+        cells = fetch_cells(counts)
         pairs = list(zip(cells["user"].to_pylist(), cells["idx"].to_pylist(), cells["n"].to_pylist(), strict=True))
         return counts.sum(CappedRows(1)).values if summed else None, pairs
 
@@ -313,8 +314,8 @@ def test_items_are_told_apart(shape, source, name):
     if given is None:
         pytest.skip(f"{source} has no {shape} {name}")
     rows = open_rows(given, user="what", item="who")
-    with rows.engine as engine:
+    with rows.engine:
         counts = count_rows(rows, read_domain(values, rows.item_type))
-        cells = engine.fetch(counts.cells, "testing")
+        cells = fetch_cells(counts)
     found = sorted(zip(cells["user"].to_pylist(), cells["idx"].to_pylist(), cells["n"].to_pylist(), strict=True))
     assert found == [(user, place, 1) for user in "abc" for place in range(len(values))]

@@ -6,6 +6,8 @@ import pytest
 
 from crowdgram.tables import count_rows, open_rows, read_domain
 
+from .cells import fetch_cells
+
 NO_TEXT = [
     b"\xff",
     b"\x80",
@@ -27,8 +29,8 @@ def test_strings_that_are_no_text_are_passed_over(form, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b"\n".join(lines) + b"\n")
     rows = open_rows(str(path), user="who", item="what")
-    with rows.engine as engine:
-        cells = engine.fetch(count_rows(rows, read_domain(["a"], rows.item_type)).cells, "testing")
+    with rows.engine:
+        cells = fetch_cells(count_rows(rows, read_domain(["a"], rows.item_type)))
     assert sorted(zip(cells["user"].to_pylist(), cells["n"].to_pylist(), strict=True)) == [
         ("ok", 1),
         ("ok0", 1),

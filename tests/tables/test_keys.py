@@ -15,6 +15,7 @@ from crowdgram import Database
 from crowdgram.errors import InvalidTable
 from crowdgram.tables import count_rows, open_rows, read_domain, tally_rows
 
+from .cells import fetch_cells
 from .frames import frame_of
 
 COLLATED = {"nocase": ("HeLLo", "hello"), "noaccent": ("Zoë", "Zoe"), "nfc": ("Zoe\u0308", "Zo\u00eb")}
@@ -31,8 +32,8 @@ def tallied(source, **more):
 def placed(source, domain):
     """(user, place in the domain, n)."""
     rows = open_rows(source, user="who", item="what")
-    with rows.engine as engine:
-        cells = engine.fetch(count_rows(rows, read_domain(domain, rows.item_type)).cells, "testing")
+    with rows.engine:
+        cells = fetch_cells(count_rows(rows, read_domain(domain, rows.item_type)))
     return sorted(zip(*(cells[name].to_pylist() for name in ("user", "idx", "n")), strict=True))
 
 

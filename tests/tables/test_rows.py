@@ -20,18 +20,19 @@ from crowdgram.tables import UNIT, CappedRows, count_rows, counts, open_rows, re
 from crowdgram.tables.roles import GROUPS
 
 from ..thorough import examples
+from .cells import fetch_cells
 
 SECRET = "zebra-4711"
 
 
 def counted(source, domain, user="u", item="i", **more):
     rows = open_rows(source, user=user, item=item, **more)
-    with rows.engine as engine:
+    with rows.engine:
         if len(rows.names) == 1:
             found = read_domain(domain, rows.item_type, item=rows.names[0])
         else:
             found = read_joint_domain(domain, rows.item_types, rows.names)
-        cells = engine.fetch(count_rows(rows, found).cells, "testing")
+        cells = fetch_cells(count_rows(rows, found))
     return sorted(zip(*(cells[name].to_pylist() for name in ("user", "idx", "n")), strict=True))
 
 
@@ -176,7 +177,7 @@ def test_squares_are_those_of_the_limited_counts():
     rows = open_rows(source, user="u", item="i", count="n")
     with rows.engine as engine:
         made = count_rows(rows, read_domain(["x", "y"], rows.item_type))
-        users = engine.fetch(made.users, "testing").to_pylist()
+        users = engine.fetch(made.users.select("rows", "squares", user=made.names), "testing").to_pylist()
     limit = counts.ROW_LIMIT
     x, y = 2 * limit // 3, limit // 3
     assert sorted(users, key=lambda one: one["user"]) == [

@@ -24,6 +24,7 @@ import crowdgram
 from crowdgram.errors import CrowdgramError, EngineFailure, InvalidArgument, InvalidTable, UnreadableSource
 from crowdgram.tables import count_rows, open_rows, read_domain
 
+from .cells import fetch_cells
 from .frames import frame_of
 
 SECRET = "zebra-4711"
@@ -39,9 +40,9 @@ def expected(rows=ROWS):
 def counted(source, user="who", item="what", domain=DOMAIN):
     """The counts per (user, item) that a release would work with."""
     rows = open_rows(source, user=user, item=item)
-    with rows.engine as engine:
+    with rows.engine:
         counts = count_rows(rows, read_domain(domain, rows.item_type))
-        cells = engine.fetch(counts.cells, "testing")
+        cells = fetch_cells(counts)
     return sorted(zip(*(cells[name].to_pylist() for name in ("user", "idx", "n")), strict=True))
 
 

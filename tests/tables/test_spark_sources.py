@@ -16,6 +16,8 @@ from crowdgram.errors import EngineFailure, InvalidArgument, UnreadableSource
 from crowdgram.tables import CappedRows, Centre, count_rows, distances, open_rows, read_domain
 from crowdgram.tables.engines import resources
 
+from .cells import fetch_cells
+
 ITEMS = ["a", "b", "c"]
 ROWS = [(user, ITEMS[(user * place) % 3]) for user in range(12) for place in range(1 + user % 4)]
 
@@ -38,8 +40,8 @@ def views(spark):
 
 def cells_of(source):
     rows = open_rows(source, user="who", item="what")
-    with rows.engine as engine:
-        found = engine.fetch(count_rows(rows, read_domain(ITEMS, rows.item_type)).cells, "testing")
+    with rows.engine:
+        found = fetch_cells(count_rows(rows, read_domain(ITEMS, rows.item_type)))
     return sorted(zip(*(found.column(name).to_pylist() for name in ("user", "idx", "n")), strict=True))
 
 

@@ -19,6 +19,7 @@ from crowdgram.errors import CrowdgramError, InvalidArgument, InvalidTable
 from crowdgram.tables import count_rows, open_rows, read_domain
 
 from ..thorough import examples
+from .cells import fetch_cells
 
 NAMES = [" Ann", "ann ", "ANN", "bob", None, "Bob", "", "Ünal", "ünal"]
 TABLE = pa.table({"who": NAMES, "what": list("aabbabbab"), "n": list(range(1, 10)), "x": [k / 2 for k in range(9)]})
@@ -28,8 +29,8 @@ OWN = {"customer": "lower(trim(who))"}
 def cells(source, user, domain=("a", "b"), **more):
     """(user, item) -> rows, of items by their places in the domain."""
     rows = open_rows(source, user=user, item="what", **more)
-    with rows.engine as engine:
-        found = engine.fetch(count_rows(rows, read_domain(domain, rows.item_type)).cells, "testing").to_pydict()
+    with rows.engine:
+        found = fetch_cells(count_rows(rows, read_domain(domain, rows.item_type))).to_pydict()
     return dict(zip(zip(found["user"], found["idx"], strict=True), found["n"], strict=True))
 
 

@@ -13,6 +13,7 @@ import pytest
 from crowdgram.errors import InvalidArgument, InvalidTable
 from crowdgram.tables import Database, Within, count_rows, open_rows, read_domain
 
+from .cells import fetch_cells
 from .frames import frame_of
 
 NOVEMBER = Within("day", date(2026, 11, 1), date(2026, 12, 1))
@@ -138,9 +139,9 @@ def test_rows_outside_the_period_change_nothing():
             }
         )
         rows = open_rows(given, user="u", item="i", within=NOVEMBER)
-        with rows.engine as engine:
+        with rows.engine:
             counts = count_rows(rows, read_domain(range(3), rows.item_type))
-            return sorted(map(str, engine.fetch(counts.cells, "testing").to_pylist()))
+            return sorted(map(str, fetch_cells(counts).to_pylist()))
 
     assert cells([*ODD, *ENDS[::3], "1970-01-01"]) == cells([])
     assert cells(["2026-11-03"]) != cells([])  # the comparison can see a row of the period

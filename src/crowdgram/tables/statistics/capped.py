@@ -121,7 +121,7 @@ class SampledRow(_Capped):
     def sum(self, view: Counts) -> BoundedSum[Integers]:
         users, cells = view.users, view.cells
         weight = (UNIT * ibis.least(users.rows, self.row_cap)) // self.row_cap
-        number = hashed(view.engine, self.salt, users.user) % users.rows
+        number = hashed(view.engine, self.salt, view.names) % users.rows
         drawn = users.select("user", number=number.cast("int64"), weight=weight.cast("int64"))
         up_to = cells.n.sum().over(group_by=cells.user, order_by=cells.idx, rows=(None, 0))
         ranged = cells.select("user", "idx", "n", up_to=up_to)

@@ -142,7 +142,7 @@ def held_items(rows: Rows, salt: str, most: int) -> HeldItems:
     places, items = number_items(engine, rows.table, keys)
     joined = rows.table.inner_join(places, list(keys))
     placed = joined.select("user", "idx", n=ibis.least(joined.n, ibis.literal(ROW_LIMIT, "int64")))
-    whole = limited_counts(engine, placed, items)
+    whole = limited_counts(engine, placed, items, numbered=False)
     sizes = whole.cells.group_by("user").agg(size=whole.cells.count())
     over = whole.users.inner_join(sizes.filter(sizes["size"] > most), "user")
     heavy = over.select("user", "rows", start=(hashed(engine, salt, over.user) % over.rows).cast("int64"))
