@@ -150,7 +150,7 @@ def _pure_finish(counts: Counts, ready: Ready, request: Request) -> tuple[PureFi
     """
     if not request.buys_rows:
         return ready.looks().finish_purely(), _given(request), None
-    looks, histogram, rows, users = _look_at_rows(counts, ready, request)
+    looks, histogram, rows, users = _look_at_rows(counts, ready, request, thrifty=True)
     spending = looks.finish_purely()
     scale = counts.items * spending.laplace_scale(UNIT, 1.0) / UNIT
     rows = buy_further_histograms(rows, histogram, spending, scale, Disagreement.prior().mean)
@@ -162,20 +162,20 @@ def _rounds(counts: Counts, ready: Ready, request: Request) -> tuple[Rounds, Cho
     """The same, before Gaussian noise."""
     if not request.buys_rows:
         return ready.looks().rounds(), _given(request), None
-    looks, _, rows, users = _look_at_rows(counts, ready, request)
+    looks, _, rows, users = _look_at_rows(counts, ready, request, thrifty=False)
     one = math.sqrt(2 / math.pi) / looks.remaining_mu(counts.items)
     return looks.rounds(), _best(rows, counts.items * one), inverse_variance_mean(*users, *rows.users)
 
 
 def _look_at_rows(
-    counts: Counts, ready: Ready, request: Request
+    counts: Counts, ready: Ready, request: Request, *, thrifty: bool
 ) -> tuple[Looks, Integers, RowHistogram, tuple[float, float]]:
     """Users by rows, exactly and as they were seen; and their number, with its standard deviation."""
     items = looked_for(counts.items, request)
     looks = ready.looks(_reserves(ready.guarantee, request, items))
     request.report(Stage.BOUNDING)
     histogram = counts.sum(UsersByRows(RowHistogram.edges())).values
-    rows = request.seen_rows or look_at_rows(histogram, looks, items)
+    rows = request.seen_rows or look_at_rows(histogram, looks, items, thrifty=thrifty)
     return looks, histogram, rows, look_at_users(counts, looks)
 
 

@@ -129,15 +129,15 @@ def look_at_users(
     return float(noisy[0]) / HISTOGRAM_UNIT, math.sqrt(2) * event.scale / HISTOGRAM_UNIT
 
 
-def look_at_rows(histogram: Integers, spending: Looks, items: int) -> RowHistogram:
+def look_at_rows(histogram: Integers, spending: Looks, items: int, *, thrifty: bool = True) -> RowHistogram:
     """Buy users by rows, of whom `histogram` are in the bins of EDGES: one look, and a second where that is worth it.
     If the first shows nobody, there are few users, and the second is as small as it gets: small groups among few users
-    do not weigh much, and plain noise may buy more.
+    do not weigh much, and plain noise may buy more. Not `thrifty`: what is not spent is lost.
     """
     epsilon = spending.guarantee.epsilon
     rows = RowHistogram.of(_noisy_histogram(histogram, spending, ROWS_FIRST.purpose, ROWS_FIRST.part * epsilon, ALL))
-    part = ROWS_SECOND.part if rows.crowds is None else ROWS_SECOND.most(items)
-    if rows.crowds is not None:
+    part = ROWS_SECOND.part if thrifty and rows.crowds is None else ROWS_SECOND.most(items)
+    if thrifty and rows.crowds is not None:
         noise = items * spending.laplace_scale(UNIT, epsilon) / UNIT
         worth = worth_knowing(rows.crowds, noise, Disagreement.prior().mean)
         if worth < part * _least(rows.crowds, noise):
