@@ -103,8 +103,8 @@ def look_at_distances(
     strangers = _strangers(facts, spread)
     for users, (at, strange) in zip((found.typical, *found.spread_out(POSSIBLE)), strangers, strict=True):
         users = _with_missing(users, found.sizes, facts, found.error)
-        users, part = _with_strangers(users, found.sizes, at, strange)
         users = _within_rows(users, found.sizes, facts, spread, error, reach / facts.largest_mass / HIGH)
+        users, part = _with_strangers(users, found.sizes, at, strange)
         masses = np.full(len(users), float(facts.row_cap)) if facts.rows is None else _masses(users, facts)
         present = users > 0
         points = found.sizes[present, None] * 2.0 ** (TUNING.step * np.array([-0.25, 0.25]))
