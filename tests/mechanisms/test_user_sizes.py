@@ -79,16 +79,26 @@ def test_a_group_that_no_bin_shows_is_believed_by_what_all_its_bins_say():
     crowd = read(bins(BULK | group, WIDE, deviation=8.0), strangers=True)
     nobody = read(bins(BULK, WIDE, deviation=8.0), strangers=True)
     assert crowd.seen < 500
-    believed, before = (one.weights @ (one.kinds > 0) for one in (crowd, nobody))
-    assert believed > 0.6 > 0.4 > before
-    rows = crowd.weights @ (crowd.users * crowd.strangers @ crowd.sizes)
-    assert 90_400 / 4 < rows < 90_400 * 2
+    (believed, rows), (before, fewer) = (
+        (one.weights @ (one.kinds > 0), one.weights @ (one.users * one.strangers @ one.sizes))
+        for one in (crowd, nobody)
+    )
+    assert believed > 1.5 * before
+    assert 90_400 > rows > 3 * fewer
 
 
 def test_what_is_as_small_as_noise_is_not_seen_the_less_the_farther_out_it_is():
     near, far = (read(bins(BULK | {rows: 46.0}, WIDE, deviation=8.0)).seen > 128 for rows in (256, 2**19))
     assert near
     assert not far
+
+
+def test_what_no_bin_shows_is_believed_less_where_noise_has_long_tails():
+    group = {1024.0: 20.0, 1448.0: 20.0, 2048.0: 20.0}
+    noisy = bins(BULK | group, WIDE, deviation=8.0)
+    gaussian, laplace = (read(replace(noisy, laplace=shape), strangers=True) for shape in (False, True))
+    assert max(gaussian.seen, laplace.seen) < 500
+    assert gaussian.weights @ (gaussian.kinds > 0) > 1.3 * (laplace.weights @ (laplace.kinds > 0))
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from crowdgram.arrays import Floats
 from crowdgram.mechanisms.tastes import STRANGE, TASTES, Tastes
 from crowdgram.mechanisms.user_sizes import Bins, Crowds, read
-from crowdgram.mechanisms.users_by_distance import Facts, _within_rows
+from crowdgram.mechanisms.users_by_distance import Facts, _expected, _hidden, _within_rows
 
 SIZES = np.geomspace(1.0, 2.0**16, 65)
 FARTHEST = 10.0
@@ -48,3 +48,22 @@ def test_users_who_may_be_far_out_are_believed(known: dict[str, float]) -> None:
     shown[-20] = 400.0
     kept = _within_rows(shown, SIZES, facts, spread=1.0, error=0.0, farthest=FARTHEST)
     assert _far(kept, 1000.0) == pytest.approx(400.0)
+
+
+def test_users_who_hold_half_of_all_rows_may_be_hidden_by_noise() -> None:
+    facts = Facts(2**20, _rows(1000.0, 5000.0), 5000.0, 10.0, _tastes(1e-4))
+    assert not _hidden(facts, deviation=5000.0)
+    assert _hidden(facts, deviation=50_000.0)
+
+
+def test_where_nothing_is_seen_users_are_as_far_as_chance_tastes_and_the_centre_put_them() -> None:
+    facts = Facts(2**20, _rows(1000.0, 5000.0), 5000.0, 10.0, _tastes(1e-4))
+    agreeing, wrong_centre = (_expected(facts, spread=1.0, error=error, farthest=FARTHEST) for error in (0.0, 0.04))
+    held = agreeing.typical.users @ agreeing.typical.masses
+    for crowd, distance in ((agreeing, 0.033), (wrong_centre, 0.2)):
+        assert crowd.typical.users.sum() == pytest.approx(5000.0, rel=0.01)
+        assert crowd.median_distance == pytest.approx(distance, rel=0.1)
+        assert crowd.typical.users @ crowd.typical.masses == pytest.approx(held)
+    strange = _expected(Facts(2**20, facts.rows, 5000.0, 10.0, _tastes(1e-4, 0.5)), 1.0, 0.0, FARTHEST)
+    far = strange.typical.sizes > 0.5 * strange.typical.masses
+    assert strange.typical.users[far].sum() == pytest.approx(2500.0, rel=0.01)

@@ -189,8 +189,8 @@ def _of_rows(event: Event) -> TypeGuard[LaplaceEvent]:
 
 
 def _least(crowds: Crowds, noise: float) -> float:
-    """The noise part of the best bound."""
-    return best_bound(crowds, noise, Disagreement.prior().mean).noise
+    """The predicted error at the best bound."""
+    return best_bound(crowds, noise, Disagreement.prior().mean).cost
 
 
 def _noisy_histogram(

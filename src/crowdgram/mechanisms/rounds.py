@@ -113,7 +113,7 @@ def run_rounds(
     centre, deviations = np.full(k, 1 / k), np.ones(k)
     drift, past = Drift(), []
     answer = _Answer(centre if prior is None else prior, centre**2, np.zeros(k), np.zeros(k))
-    shrunk = Shrunk(centre, centre, np.full(k, 1.0))
+    shrunk = Shrunk(centre, centre, np.full(k, facts.tastes.square / k))
     view: _View | None = None
     most, histogram_share = rounds or TUNING.most_rounds, _histogram_share(budget, facts)
     for number in range(1, most + 1):

@@ -123,7 +123,7 @@ def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread
     where: noise is the l1 noise, over all items, of a sum in which one user weighs 1; D(R) = sum_u mass_u min(1, R /
     size_u); TV(R) as in the module's text. Squares, as an item's noise and its bias are independent.
     """
-    costs = _costs(crowds, noise, disagreement, spread)
+    costs = _costs(crowds.likely, noise, disagreement, spread)
     expected = costs.expected
     # Among equals the largest: where all users are of one size, any smaller bound costs the same, and keeps less.
     best = int(np.nonzero(expected <= expected.min() * (1 + 1e-9))[0].max())
@@ -143,9 +143,8 @@ def worth_knowing(crowds: Crowds, noise: float, disagreement: float, spread: Spr
     """What knowing the crowd exactly would save in the mean: the l1 error at the best bound for all that is possible,
     less that at the best bound for each.
     """
-    costs = _costs(crowds, noise, disagreement, spread)
-    saved = costs.total - costs.total.min(axis=1, keepdims=True)
-    return float(costs.weights @ saved[:, int(np.argmin(costs.expected))])
+    costs = _costs(crowds.likely, noise, disagreement, spread)
+    return float(costs.expected.min() - average_error(costs.weights, costs.total.min(axis=1)))
 
 
 def bias_of(crowds: Crowds, bounds: Floats) -> tuple[Floats, Floats]:
@@ -192,7 +191,6 @@ def _points(crowds: Crowds) -> tuple[Floats, Floats, Floats]:
 
 
 def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None) -> _Costs:
-    crowds = crowds.likely
     users, masses, strange = _points(crowds)
     sizes, part = masses, disagreement + (1 - disagreement) * strange
     if spread is not None:

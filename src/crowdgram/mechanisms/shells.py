@@ -151,10 +151,10 @@ class Shells:
 
     def walks(self, told: float) -> tuple[Floats, Floats]:
         """The covariances of two random walks over shells, of variance 1 an octave: one that moves up to the median of
-        mass, and one that moves beyond it, and twice as fast with each octave beyond the size `told`, in units.
+        mass, and one that moves beyond it, and faster, with the root of the size, beyond the size `told`, in units.
         """
         low = np.arange(len(self.masses) - 1) < np.searchsorted(np.cumsum(self.shares), 0.5)
-        faster = np.maximum(self.radii[1:] / self.unit / told, 1.0)
+        faster = np.sqrt(np.maximum(self.radii[1:] / self.unit / told, 1.0))
         steps = [np.append(0.0, np.cumsum(part * TUNING.step / 2)) for part in (low, ~low * faster)]
         return np.minimum.outer(steps[0], steps[0]), np.minimum.outer(steps[1], steps[1])
 
@@ -186,14 +186,14 @@ class Drift:
         return likely
 
     def covariances(self, shells: Shells) -> list[Floats]:
-        """The covariances of the q_l, to be multiplied by the moments of an item: own scatter, and the mean walk of
-        each shape.
+        """The covariances of the q_l, to be multiplied by the moments of an item: own scatter, and the walk of each
+        shape with the variance of its mean error: the mean variance would rest on what is unlikely.
         """
         low, high = shells.walks(self._told)
         walks = []
         for shape in range(len(POWERS)):
             weights = self.posterior * (self.shape == shape)
-            walks.append(float(weights @ self.low) * low + float(weights @ self.high) * high)
+            walks.append(_mean_root(weights, self.low) * low + _mean_root(weights, self.high) * high)
         return [shells.own, *walks]
 
     def deviations(self, shells: Shells, combination: Floats, moments: Floats) -> tuple[Floats, Floats]:
@@ -249,6 +249,11 @@ class Drift:
             fit = np.trace(np.linalg.solve(variance, np.broadcast_to(square, variance.shape)), axis1=1, axis2=2)
             self._log = self._log - 0.5 * n * (np.linalg.slogdet(variance)[1] + fit)
         self._told = shells.radii[_last_telling(levels, steps, groups)] / shells.unit
+
+
+def _mean_root(weights: Floats, variances: Floats) -> float:
+    """The square of the mean root of variances, times the sum of the weights."""
+    return float(weights @ np.sqrt(variances)) ** 2 / max(float(weights.sum()), 1e-300)
 
 
 def _last_telling(levels: Levels, steps: Floats, groups: Sequence[ItemGroup]) -> int:

@@ -21,7 +21,8 @@ class Tuning:
         halves_look, halves_detail: how much users differ, one of two looks: at most the first, and the second over the
             root of the number of users, so that the noise of a bin is as large as chance would make it.
         further_histograms: what histograms of users by rows may cost in all before plain Laplace noise. Those after the
-            two looks are not reserved, and are bought while knowing more is worth its price.
+            two looks are not reserved, and are bought while knowing more is worth its price. The second look of a
+            table with few items is large already: as much again tells a far bin of noise from heavy users.
 
     Rounds.
         first_rounds: shares of the budget for a rough centre, and for one with scales.
@@ -39,7 +40,9 @@ class Tuning:
         fall, fall_spread: users fall by this factor e^-fall for each octave beyond what is seen (median, spread of its
             logarithm): between a power law and a steep end.
         disagreement, disagreement_spread: how far heavy users differ from the crowd in l1, over what is possible.
-        drift, drift_spread: variance between shells an octave apart, over the share squared.
+        drift, drift_spread: variance between shells an octave apart, over the share squared. On the tables that were
+            tried its geometric mean is 0.004 below the median of mass and 0.012 above it, and its logarithm has a
+            spread of 2.
         mass_doubt: how well a histogram predicts the mass of a level, relative.
 
     Resolution.
@@ -51,7 +54,7 @@ class Tuning:
     users_look: float = 0.01
     halves_look: float = 0.015
     halves_detail: float = 1.3
-    further_histograms: float = 0.2
+    further_histograms: float = 0.5
     first_rounds: tuple[float, ...] = (0.015, 0.05)
     far_centre: float = 0.1
     next_round: float = 0.25
@@ -69,8 +72,8 @@ class Tuning:
     fall_spread: float = 1.0
     disagreement: float = 0.28
     disagreement_spread: float = 0.7
-    drift: float = 0.05
-    drift_spread: float = 1.7
+    drift: float = 0.02
+    drift_spread: float = 2.0
     mass_doubt: float = 0.5
     step: float = 0.25
 

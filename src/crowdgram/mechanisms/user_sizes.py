@@ -225,8 +225,9 @@ def _tails(
     c anything from 0 (a power law) to a log-normal's. They begin within what is seen; or, if a crowd `may_end` sharply
     (nobody flies on more days than a year has), with its last bin, for the misfit that is expected of the bins before.
     Beside it there may be a group of heavy users (robots, shared accounts): any share of rows, in any octave, is as
-    likely as another. The likelihood is that of the last octaves seen and of the noise beyond. Returns users,
-    probabilities, the part who are heavy, and which group it is.
+    likely as another. The likelihood is that of the last octaves seen and of the noise beyond: of Laplace noise,
+    rounded at the top, as looks are added and crowds are no formula. Returns users, probabilities, the part who are
+    heavy, and which group it is.
     """
     x = np.log2(sizes)
     top = int(np.argmax(shape / widths))
@@ -254,7 +255,9 @@ def _tails(
     strange = np.concatenate([np.zeros((1, len(away))), groups])
     expected = (own[:, None, :] + strange).reshape(-1, len(away))
     chances = np.append(NO_HEAVY_USERS, np.full(len(groups), (1 - NO_HEAVY_USERS) / max(len(groups), 1)))
-    fit = -0.5 * ((seen - expected) ** 2 / variance).sum(axis=1) + np.add.outer(prior, np.log(chances)).ravel()
+    away = np.abs(seen - expected) / np.sqrt(variance)
+    misfit = np.where(beyond & bins.laplace, np.sqrt(1 + 2 * away**2) - 1, 0.5 * away**2)
+    fit = -misfit.sum(axis=1) + np.add.outer(prior, np.log(chances)).ravel()
     weights = np.exp(fit - fit.max())
     keep = weights > 1e-3
     tails = np.zeros((int(keep.sum()), len(sizes)))
@@ -316,37 +319,56 @@ def _mark(bins: Bins, taken: Booleans, width: int, chance: float, *, beside: boo
     if width > len(taken):
         return None
     ones = np.ones(width)
-    rest, fresh = np.where(taken, 0.0, bins.users), np.convolve(~taken, ones, "valid")
-    variances = np.where(taken, 0.0, bins.deviations**2)
-    sums, deviations = np.convolve(rest, ones, "valid"), np.sqrt(np.convolve(variances, ones, "valid"))
-    chances = np.full(len(sums), chance)
-    possible = fresh > 0
-    if taken.any():
-        first, last = np.flatnonzero(taken)[[0, -1]]
-        begin, end = np.arange(len(sums)), np.arange(len(sums)) + width
-        logs = np.log2(bins.edges)
-        gap = np.maximum(logs[np.maximum(begin - 1, 0)] - logs[last], logs[first] - logs[end - 1])
-        near = (begin <= last + 1) & (end >= first)
-        if beside:
-            possible &= near
-        else:
-            chances = np.where(near, 1.0, 2.0 ** -np.maximum(gap, 0.0)) * TUNING.more_alarm
-    limits = _limits(chances, fresh, bins.laplace)
-    clear = np.where(possible, sums / np.maximum(deviations, 1e-300) - limits, -np.inf)
-    best = int(np.argmax(clear))
-    if clear[best] < 0:
-        return None
-    tried = chances[best] * np.geomspace(1.0, 1e-6, 25)
-    standing = _limits(tried, np.full(len(tried), fresh[best]), bins.laplace)
-    noise = float(np.exp(np.interp(limits[best] + clear[best], standing, np.log(tried))))
-    totals = np.append(0.0, np.cumsum(rest[best : best + width]))
-    squares = np.append(0.0, np.cumsum(variances[best : best + width]))
+    rest, variances = np.where(taken, 0.0, bins.users), np.where(taken, 0.0, bins.deviations**2)
+    fresh, begin = np.convolve(~taken, ones, "valid"), np.arange(len(taken) - width + 1)
+    chances, possible = _chances(bins, taken, begin, begin + width, chance, beside)
+    clear = np.convolve(rest, ones, "valid") / np.sqrt(np.maximum(np.convolve(variances, ones, "valid"), 1e-300))
+    clear = np.where(possible & (fresh > 0), clear - _limits(chances, fresh, bins.laplace), -np.inf)
+    for best in np.argsort(-clear):
+        if clear[best] < 0:
+            break
+        window = _narrowed(bins, taken, rest, variances, int(best), width, chance, beside)
+        if window is not None:
+            taken[window.first : window.last + 1] = True
+            return window
+    return None
+
+
+def _chances(
+    bins: Bins, taken: Booleans, begin: Integers, end: Integers, chance: float, beside: bool
+) -> tuple[Floats, Booleans]:
+    """With which chance noise may stand out in windows of these bins, and which windows are asked about."""
+    chances, possible = np.full(len(begin), chance), np.ones(len(begin), dtype=bool)
+    if not taken.any():
+        return chances, possible
+    first, last = np.flatnonzero(taken)[[0, -1]]
+    logs = np.log2(bins.edges)
+    near = (begin <= last + 1) & (end >= first)
+    if beside:
+        return chances, near
+    gap = np.maximum(logs[np.maximum(begin - 1, 0)] - logs[last], logs[first] - logs[end - 1])
+    return np.where(near, 1.0, 2.0 ** -np.maximum(gap, 0.0)) * TUNING.more_alarm, possible
+
+
+def _narrowed(
+    bins: Bins, taken: Booleans, rest: Floats, variances: Floats, begin: int, width: int, chance: float, beside: bool
+) -> _Window | None:
+    """The part of a window that stands out most, if it does so by itself: it may lie farther from others."""
+    totals = np.append(0.0, np.cumsum(rest[begin : begin + width]))
+    squares = np.append(0.0, np.cumsum(variances[begin : begin + width]))
     i, j = max(
         ((i, j) for i in range(width) for j in range(i + 1, width + 1) if squares[j] > squares[i]),
         key=lambda ends: (totals[ends[1]] - totals[ends[0]]) / math.sqrt(squares[ends[1]] - squares[ends[0]]),
     )
-    taken[best + i : best + j] = True
-    return _Window(best + i, best + j - 1, noise / (noise + float(chances[best])))
+    standing = (totals[j] - totals[i]) / math.sqrt(squares[j] - squares[i])
+    fresh = np.array([float((~taken[begin + i : begin + j]).sum())])
+    chances, possible = _chances(bins, taken, np.array([begin + i]), np.array([begin + j]), chance, beside)
+    if not possible[0] or standing < _limits(chances, fresh, bins.laplace)[0]:
+        return None
+    tried = chances[0] * np.geomspace(1.0, 1e-6, 25)
+    limits = _limits(tried, np.full(len(tried), fresh[0]), bins.laplace)
+    noise = float(np.exp(np.interp(standing, limits, np.log(tried))))
+    return _Window(begin + i, begin + j - 1, noise / (noise + float(chances[0])))
 
 
 def _limits(chances: Floats, bins: Floats, laplace: bool) -> Floats:
