@@ -256,7 +256,7 @@ class _Clipped:
         """Total variation between the users' shares of the sum before and after clipping, of which `part` counts (by
         default all), for every crowd (rows) and bound (columns).
 
-        What a point keeps, divided by what all keep, falls as sizes grow: shares rise up to one size and fall beyond it.
+        What a point keeps, over what all keep, falls as sizes grow: shares rise up to one size and fall beyond it.
         """
         bounds, after, total = self.bounds, self.after, self.sums.below[:, -1:]
         counted = self.sums if part is None else _Sums.of(self.before * part[..., self.order], self.sizes)
