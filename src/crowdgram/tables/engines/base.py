@@ -277,7 +277,9 @@ class Engine(ABC):
             return f"CASE WHEN value <= {edges[middle]} THEN {below} ELSE {above} END"
 
         binned = f"SELECT {place(0, len(edges) - 1)} AS idx FROM ({self._sql(values)}) AS measured"
-        return self._rows(f"SELECT idx, COUNT(*) AS total FROM ({binned}) AS binned GROUP BY idx")
+        return self._rows(
+            f"SELECT CAST(idx AS BIGINT) AS idx, COUNT(*) AS total FROM ({binned}) AS binned GROUP BY idx"
+        )
 
     @abstractmethod
     def _rows(self, query: str) -> pa.Table:

@@ -173,8 +173,9 @@ class DuckEngine(Engine):
 
     def _fetch(self, table: ir.Table) -> pa.Table:
         # As Ibis does it, without the part of Ibis that loads pandas.
-        found = self.backend.con.sql(self._sql(table)).to_arrow_table()
-        return found.cast(table.schema().to_pyarrow())
+        found = self.backend.con.sql(self._typed(table)).to_arrow_table()
+        schema = table.schema().to_pyarrow()
+        return found if found.schema.equals(schema) else found.cast(schema)  # slow to load
 
     def _rows(self, query: str) -> pa.Table:
         return numbers_table(self.backend.con.execute(query).fetchnumpy())  # a relation would be planned twice
