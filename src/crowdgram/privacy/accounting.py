@@ -110,6 +110,7 @@ def check(events: Iterable[Event], guarantee: Guarantee) -> None:
         )
 
 
+@lru_cache(maxsize=1024)  # all events are summed up again before each draw
 def gaussian_event_mu(event: GaussianEvent) -> float:
     """The event's mu, discreteness included; infinite if sigma <= TAU.
 
@@ -333,10 +334,11 @@ class _Spent:
             return 0.0
         if self.mu_squared is None:
             return 1.0
-        left = Fraction(epsilon) - self.pure
+        composed = self._composed(epsilon)
+        if not self.pure or (left := Fraction(epsilon) - self.pure) < 0:
+            return composed
         # Epsilons that add up: the grid of losses, whose step is rounded up, may say more if they are tiny.
-        added = self.gaussian_only()._noise_delta(-float_up(-left)) if self.pure > 0 and left >= 0 else 1.0
-        return min(self._composed(epsilon), added)
+        return min(composed, self.gaussian_only()._noise_delta(-float_up(-left)))
 
     def _composed(self, epsilon: float) -> float:
         """The Gaussian curve, spread over the losses of the pure events."""
@@ -359,6 +361,7 @@ def _keeps_mu(sensitivity: float, sigma: float, mu: float) -> bool:
     return Fraction(sensitivity) ** 2 <= Fraction(mu) ** 2 * (Fraction(sigma) ** 2 - Fraction(TAU) ** 2)
 
 
+@lru_cache(maxsize=64)  # a curve is read at many epsilons
 def _sqrt_up(square: Fraction) -> float:
     """The smallest double whose square is at least `square`; coarser, but no less, at the extremes."""
     if square == 0:

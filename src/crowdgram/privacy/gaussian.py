@@ -82,7 +82,7 @@ def _curve(mu: float, epsilons: Floats) -> Floats:
     a = -epsilons / mu + mu / 2.0
     b = -epsilons / mu - mu / 2.0
     half_density = 0.5 * np.exp(-0.5 * a * a)
-    first, second = erfcx(np.abs(a) / math.sqrt(2.0)), erfcx(-b / math.sqrt(2.0))
+    first, second = erfcx(np.stack([np.abs(a), -b]) / math.sqrt(2.0))
     left = half_density * (first - second)
     right = 1.0 - half_density * (first + second)
     curve = np.where(a > 0.0, right, left)
