@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["DuckEngine"]
 
 
+_PLAIN = frozenset({pa.int64(), pa.string(), pa.large_string()})
+"""Types of Arrow whose type in DuckDB is known without asking."""
+
 _SETTINGS = {"TimeZone": "UTC", "Calendar": "gregorian"}
 
 
@@ -92,7 +95,7 @@ class DuckEngine(Engine):
         except BaseException:
             remove()
             raise
-        engine.obeys = given
+        engine.obeys, engine.whole = given, True
         return engine
 
     def exact(self, text: Any) -> Any:
@@ -156,6 +159,11 @@ class DuckEngine(Engine):
     def _kept_as(self, name: str, made_of: ir.Table, /) -> ir.Table:
         # Columns have the types that Ibis states: to ask for them takes as long as to make a small table.
         return ops.DatabaseTable(name, schema=made_of.schema(), source=self.backend).to_expr()
+
+    def _uploaded_as(self, name: str, table: pa.Table, /) -> ir.Table:
+        if not _PLAIN.issuperset(table.schema.types):
+            return self._table(name)
+        return ops.DatabaseTable(name, schema=ibis.Schema.from_pyarrow(table.schema), source=self.backend).to_expr()
 
     def exchange(self, table: ir.Table, users: ir.Table, rows: ir.Table, stage: str) -> None:
         """Exchange the rows of these users in a kept table for others. All three are kept tables."""
