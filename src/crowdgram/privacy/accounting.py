@@ -277,9 +277,7 @@ def remaining_epsilon(guarantee: Guarantee, events: Iterable[Event], delta: floa
                 "remaining_mu for what it leaves.",
                 argument="events",
             )
-        noise = spent.gaussian_only()
-        room = delta * (1.0 - ROOM_FOR_ROUNDING)
-        tail = _least(lambda epsilon: noise.delta(epsilon) <= room, guarantee.epsilon)
+        tail = _epsilon_of(spent.gaussian_only(), delta * (1.0 - ROOM_FOR_ROUNDING), guarantee.epsilon)
         if not math.isfinite(tail):
             return 0.0
         left -= Fraction(tail)
@@ -354,6 +352,12 @@ class _Spent:
         else:
             delta = float(gaussian_deltas(mu, np.array([epsilon]))[0])
         return min(math.nextafter(delta * math.exp(charge), math.inf), 1.0) if charge else delta
+
+
+@lru_cache(maxsize=256)  # a release asks several times, and so do releases of the same budget
+def _epsilon_of(noise: _Spent, delta: float, most: float) -> float:
+    """The smallest epsilon up to `most` at which Gaussian noise has no larger delta; infinite if there is none."""
+    return _least(lambda epsilon: noise.delta(epsilon) <= delta, most)
 
 
 def _keeps_mu(sensitivity: float, sigma: float, mu: float) -> bool:
