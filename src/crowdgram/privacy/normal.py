@@ -44,7 +44,7 @@ COEFFICIENTS = (
     9.3117449782325727902e-10,
     -2.6595996902426894072e-10,
 )
-FEW = 8
+FEW_NUMBERS = 8
 """Numbers up to which a loop over them is quicker than numpy."""
 
 
@@ -59,7 +59,7 @@ def erfcx(x: Floats) -> Floats:
     """
     x = np.minimum(x, 1e300)  # so that infinity is no special case
     t = (x - CENTRE) / (x + CENTRE)
-    if t.size <= FEW:
+    if t.size <= FEW_NUMBERS:
         scaled = np.array([_polynomial(one) for one in t.ravel().tolist()]).reshape(t.shape)
     else:
         scaled = np.full_like(t, COEFFICIENTS[-1])
