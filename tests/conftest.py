@@ -22,6 +22,8 @@ import typer.testing
 import crowdgram
 from crowdgram.tables.engines.spark import CHANGED, HELD
 
+gc.disable()  # until all tests are collected, since what is collected stays
+
 
 def spark_missing() -> str | None:
     """Why Spark cannot run here, in plain words; None if it can."""
@@ -99,6 +101,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_collection_finish():
     """What is there before the first test stays: to look for garbage in it took an eighth of the time."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)

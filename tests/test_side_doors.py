@@ -202,7 +202,7 @@ def hold(*arguments, **options):
         engine.backend.raw_sql("CREATE TEMP TABLE t AS SELECT 'zebra-4711-' || i AS x FROM range(2000000) r(i)")
         print("ready", flush=True)
         time.sleep(60)
-app.app = hold
+app.app_of = lambda _: hold
 main()
 """
 

@@ -111,6 +111,7 @@ def test_what_tells_how_many_items_a_table_has_is_seen():
 
     found = attack(replace(case, mechanism=with_the_number), runs=1, pairs=lone)
     assert found.refuted
+    assert found.runs == 1  # of two sides: nothing can hold any more
     assert found.how == "for the same outcomes the estimates differ"
 
 

@@ -121,6 +121,29 @@ def test_kept_tables_are_dropped_after_an_error(backend, error):
     assert tables_of(backend) == ["theirs"]
 
 
+def test_what_an_own_database_keeps_goes_with_it():
+    """It is not dropped, so the connection has to end, and the tables of another one stay."""
+    one, other = DuckEngine.embedded(), DuckEngine.embedded()
+    mine, theirs = (engine.upload(pa.table({"z": [1, 2]}), "placing") for engine in (one, other))
+    one.close()
+    with pytest.raises(EngineFailure):
+        one.fetch(mine, "fetching")
+    assert other.fetch(theirs, "fetching").num_rows == 2
+    assert tables_of(other.backend) == [theirs.get_name()]
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [pa.array([1]), pa.array(["a"]), pa.array(["a"], pa.large_string()), pa.array([1], pa.int32()), pa.array([True])],
+    ids=lambda column: str(column.type),
+)
+def test_an_uploaded_table_has_the_types_that_the_engine_gave_it(column):
+    with DuckEngine.embedded() as engine:
+        placed = engine.upload(pa.table({"x": column}), "placing")
+        assert placed.op() == engine.backend.table(placed.get_name()).op()
+
+
 def test_a_table_can_be_dropped_before_the_end(backend):
     with engine_for(backend) as engine:
         first = engine.keep(backend.table("theirs"), "keeping")

@@ -134,9 +134,9 @@ def test_whole_releases(arguments, known, memory, monkeypatch):
     """Every text of two releases; of the second, all or some are known."""
     found = []
 
-    def checked(backend, table):
+    def checked(backend, table, **options):
         before = len(memory)
-        text = compile_by_shape(backend, table)
+        text = compile_by_shape(backend, table, **options)
         assert text == backend.compile(table)
         found.append(len(memory) == before)
         return text

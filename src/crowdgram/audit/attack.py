@@ -116,18 +116,22 @@ def attack(
     """Attack `case` on every pair of tables, from both sides, with `runs` runs each.
 
     Guarantee of the attack: with probability `confidence` at least, no epsilon below `Finding.epsilon` holds at the
-    claim's delta for all that the mechanism draws and returns. Every pair and side has its part of the doubt.
+    claim's delta for all that the mechanism draws and returns. Every pair and side has its part of the doubt. It ends
+    once no epsilon at all can hold.
     """
     check_effort(runs, confidence)
     chosen = tuple(_pairs(case) if pairs is None else pairs)
     doubt = (1 - confidence) / (2 * len(chosen))
     pilot = min(PILOT, runs // 2)
-    best, where, how = 0.0, chosen[0].name, "nothing found"
+    best, where, how, made = 0.0, chosen[0].name, "nothing found", 0
     for pair in chosen:
         progress(pair.name)
         with open_tables(pair) as (first, second), warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             for tables in ((first, second), (second, first)):
+                if math.isinf(best):
+                    continue
+                made += pilot + runs
                 tilt = _tilt(case, [follow(case.mechanism, tables, case.claim, case.request) for _ in range(pilot)])
                 paths = [follow(case.mechanism, tables, case.claim, case.request, tilt) for _ in range(runs)]
                 found = epsilon_from_losses(
@@ -135,7 +139,7 @@ def attack(
                 )
                 if found > best:
                     best, where, how = found, pair.name, _how(paths)
-    return Finding(case.name, case.weight, case.claim, best, confidence, where, how, 2 * len(chosen) * (runs + pilot))
+    return Finding(case.name, case.weight, case.claim, best, confidence, where, how, made)
 
 
 def _pairs(case: Case) -> tuple[Tables, ...]:

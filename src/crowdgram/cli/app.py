@@ -5,6 +5,7 @@ Exit codes: 0; 2 for a usage or input error; 3 if a ledger has too little left; 
 
 from __future__ import annotations
 
+import copy
 import json
 import warnings
 from enum import StrEnum
@@ -74,7 +75,7 @@ from .saving import save_made, show_made
 from .signatures import SIGNATURE_COMMANDS
 from .streams import print_json
 
-__all__ = ["app"]
+__all__ = ["app", "app_of"]
 
 app = typer.Typer(
     name="crowdgram",
@@ -406,3 +407,13 @@ def audit(
 for _group in (app, keys_app, ledger_app, paper):
     for _info in _group.registered_commands:
         _info.cls = StrictCommand
+
+
+def app_of(name: str | None) -> typer.Typer:
+    """The app with the command of this name alone, or all of it if there is none: to build every command takes long."""
+    of_name = [info for info in app.registered_commands if info.callback and info.callback.__name__ == name]
+    if not of_name:
+        return app
+    alone = copy.copy(app)
+    alone.registered_commands, alone.registered_groups = of_name, []
+    return alone

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, Integers
 from .estimate import spread_bias
 from .tuning import TUNING
 from .user_sizes import Crowds
@@ -152,9 +152,8 @@ def bias_of(crowds: Crowds, bounds: Floats) -> tuple[Floats, Floats]:
     that of strangers.
     """
     users, sizes, strange = _points(crowds)
-    before = users * sizes
-    after = before @ np.minimum(1.0, bounds[:, None] / sizes).T
-    whole, theirs = (_variations(before, sizes, bounds, after, part) for part in (np.ones(len(sizes)), strange))
+    clipped = _Clipped.of(users * sizes, sizes, bounds)
+    whole, theirs = clipped.variations(), clipped.variations(strange)
     return 2 * (whole - theirs), 2 * theirs
 
 
@@ -204,29 +203,65 @@ def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | N
     bounds = np.unique(sizes[users.max(axis=0) > 0])
     if len(bounds) > BOUNDS_TRIED:
         bounds = np.geomspace(bounds[0], bounds[-1], BOUNDS_TRIED)
-    before = users * masses
-    after = before @ np.minimum(1.0, bounds[:, None] / sizes).T
-    noises = noise * bounds / np.maximum(after, 1e-300)
-    return _Costs(bounds, crowds.weights, noises, 2 * _variations(before, sizes, bounds, after, part))
+    clipped = _Clipped.of(users * masses, sizes, bounds)
+    noises = noise * bounds / np.maximum(clipped.after, 1e-300)
+    return _Costs(bounds, crowds.weights, noises, 2 * clipped.variations(part))
 
 
-def _variations(before: Floats, sizes: Floats, bounds: Floats, after: Floats, part: Floats) -> Floats:
-    """Total variation between the users' shares of the sum before and after clipping, of which `part` counts, for every
-    crowd (rows) and bound (columns); `after`: the sums that the bounds leave.
-
-    A point keeps min(1, R / size) of its sum. Divided by what all keep, that falls as sizes grow: shares rise up to one
-    size and fall beyond it, and sums over the points below a size are enough.
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over points in the order of their sizes, for every crowd (rows) and every number of points (columns): of
+    what the first so many hold, and of that over their sizes for all others.
     """
-    order = np.argsort(sizes)
-    sizes, counted, total = sizes[order], (before * part)[:, order], before.sum(axis=1, keepdims=True)
-    sums, by_size = (np.pad(np.cumsum(each, axis=1), ((0, 0), (1, 0))) for each in (counted, counted / sizes))
-    whole = np.searchsorted(sizes, bounds, side="right")
-    rising = np.maximum(np.searchsorted(sizes, bounds * total / after), whole)
-    below = np.take_along_axis(sums, rising, axis=1)
-    kept = sums[:, whole] - bounds * by_size[:, whole]
-    kept_below = kept + bounds * np.take_along_axis(by_size, rising, axis=1)
-    kept_all = kept + bounds * by_size[:, -1:]
-    risen = kept_below / after - below / total
-    fallen = (sums[:, -1:] - below) / total - (kept_all - kept_below) / after
-    variations: Floats = np.maximum(risen + fallen, 0.0) / 2
-    return variations
+
+    below: Floats
+    beyond: Floats
+
+    @classmethod
+    def of(cls, held: Floats, sizes: Floats) -> _Sums:
+        below, beyond = np.zeros((2, held.shape[0], held.shape[1] + 1))
+        np.cumsum(held, axis=1, out=below[:, 1:])
+        np.cumsum((held / sizes)[:, ::-1], axis=1, out=beyond[:, -2::-1])
+        return cls(below, beyond)
+
+
+@dataclass(frozen=True)
+class _Clipped:
+    """Points in the order of their sizes, clipped at each bound. `whole`: how many a bound leaves as they are; `after`:
+    for every crowd (rows) and bound (columns), the sum that is left.
+
+    A point keeps min(1, R / size) of its sum, so sums below and beyond a size are enough. As a product of matrices the
+    same kept the threads of BLAS busy for longer than all else that a small release does.
+    """
+
+    before: Floats
+    sizes: Floats
+    bounds: Floats
+    order: Integers
+    whole: Integers
+    sums: _Sums
+    after: Floats
+
+    @classmethod
+    def of(cls, before: Floats, sizes: Floats, bounds: Floats) -> _Clipped:
+        order = np.argsort(sizes)
+        before, sizes = before[:, order], sizes[order]
+        whole, sums = np.searchsorted(sizes, bounds, side="right"), _Sums.of(before, sizes)
+        after = sums.below[:, whole] + bounds * sums.beyond[:, whole]
+        return cls(before, sizes, bounds, order, whole, sums, after)
+
+    def variations(self, part: Floats | None = None) -> Floats:
+        """Total variation between the users' shares of the sum before and after clipping, of which `part` counts (by
+        default all), for every crowd (rows) and bound (columns).
+
+        What a point keeps, over what all keep, falls as sizes grow: shares rise up to one size and fall beyond it.
+        """
+        bounds, after, total = self.bounds, self.after, self.sums.below[:, -1:]
+        counted = self.sums if part is None else _Sums.of(self.before * part[..., self.order], self.sizes)
+        rising = np.maximum(np.searchsorted(self.sizes, bounds * total / after), self.whole)
+        below, beyond = (np.take_along_axis(each, rising, axis=1) for each in (counted.below, counted.beyond))
+        kept_below = counted.below[:, self.whole] + bounds * (counted.beyond[:, self.whole] - beyond)
+        risen = kept_below / after - below / total
+        fallen = (counted.below[:, -1:] - below) / total - bounds * beyond / after
+        variations: Floats = np.maximum(risen + fallen, 0.0) / 2
+        return variations

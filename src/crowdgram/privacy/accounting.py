@@ -110,6 +110,7 @@ def check(events: Iterable[Event], guarantee: Guarantee) -> None:
         )
 
 
+@lru_cache(maxsize=1024)  # all events are summed up again before each draw
 def gaussian_event_mu(event: GaussianEvent) -> float:
     """The event's mu, discreteness included; infinite if sigma <= TAU.
 
@@ -276,9 +277,7 @@ def remaining_epsilon(guarantee: Guarantee, events: Iterable[Event], delta: floa
                 "remaining_mu for what it leaves.",
                 argument="events",
             )
-        noise = spent.gaussian_only()
-        room = delta * (1.0 - ROOM_FOR_ROUNDING)
-        tail = _least(lambda epsilon: noise.delta(epsilon) <= room, guarantee.epsilon)
+        tail = _epsilon_of(spent.gaussian_only(), delta * (1.0 - ROOM_FOR_ROUNDING), guarantee.epsilon)
         if not math.isfinite(tail):
             return 0.0
         left -= Fraction(tail)
@@ -333,10 +332,11 @@ class _Spent:
             return 0.0
         if self.mu_squared is None:
             return 1.0
-        left = Fraction(epsilon) - self.pure
+        composed = self._composed(epsilon)
+        if not self.pure or (left := Fraction(epsilon) - self.pure) < 0:
+            return composed
         # Epsilons that add up: the grid of losses, whose step is rounded up, may say more if they are tiny.
-        added = self.gaussian_only()._noise_delta(-float_up(-left)) if self.pure > 0 and left >= 0 else 1.0
-        return min(self._composed(epsilon), added)
+        return min(composed, self.gaussian_only()._noise_delta(-float_up(-left)))
 
     def _composed(self, epsilon: float) -> float:
         """The Gaussian curve, spread over the losses of the pure events."""
@@ -354,11 +354,18 @@ class _Spent:
         return min(math.nextafter(delta * math.exp(charge), math.inf), 1.0) if charge else delta
 
 
+@lru_cache(maxsize=256)  # a release asks several times, and so do releases of the same budget
+def _epsilon_of(noise: _Spent, delta: float, most: float) -> float:
+    """The smallest epsilon up to `most` at which Gaussian noise has no larger delta; infinite if there is none."""
+    return _least(lambda epsilon: noise.delta(epsilon) <= delta, most)
+
+
 def _keeps_mu(sensitivity: float, sigma: float, mu: float) -> bool:
     """Whether sensitivity / sqrt(sigma^2 - TAU^2) <= mu, in exact rationals."""
     return Fraction(sensitivity) ** 2 <= Fraction(mu) ** 2 * (Fraction(sigma) ** 2 - Fraction(TAU) ** 2)
 
 
+@lru_cache(maxsize=64)  # a curve is read at many epsilons
 def _sqrt_up(square: Fraction) -> float:
     """The smallest double whose square is at least `square`; coarser, but no less, at the extremes."""
     if square == 0:

@@ -71,6 +71,7 @@ class GridLoss:
         return min(delta * (1.0 + self.rounding), 1.0)
 
 
+@lru_cache(maxsize=1024)  # all events are summed up again before each draw
 def pure_epsilon(event: PureEvent) -> Fraction:
     """The event's pure epsilon, exactly: sensitivity/scale, or the range of the choice, times what may change.
 

@@ -276,7 +276,8 @@ def _checked_scale(name: str, scale: Any) -> float:
 
 def _clamped(values: Any) -> Integers:
     """The values as int64, clamped to +-2^62. A message never quotes them: they are private."""
-    if isinstance(values, np.ma.MaskedArray):  # adding noise would leave what is masked as it is
+    # Adding noise would leave what is masked as it is. A plain array has no mask, and `np.ma` is slow to load.
+    if type(values) is not np.ndarray and isinstance(values, np.ma.MaskedArray):
         raise InvalidArgument("values: is a masked array. Fill it first.", argument="values")
     # A subclass may add in its own way.
     array = np.asarray(values) if isinstance(values, np.ndarray) else _from_sequence(values)

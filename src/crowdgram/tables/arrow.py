@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..arrays import Integers
 from ..errors import InvalidTable
@@ -52,7 +51,7 @@ def numbers_table(columns: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
     """A table of columns of numbers. `pa.array` would load pandas, which takes longer than many a release."""
     made = []
     for values in columns.values():
-        if np.ma.is_masked(values):
+        if type(values) is not np.ndarray and np.ma.is_masked(values):  # `np.ma` is slow to load
             raise ValueError("nulls in a column of numbers")
         whole = np.ascontiguousarray(values)
         made.append(pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), [None, pa.py_buffer(whole)]))
@@ -64,7 +63,8 @@ def integers(column: pa.ChunkedArray) -> Integers:
     if column.null_count:
         raise ValueError("nulls in a column of sums")
     parts = [np.zeros(0, dtype=np.int64)]
-    for chunk in column.cast(pa.int64()).chunks:
+    whole = column if column.type == pa.int64() else column.cast(pa.int64())  # `cast` is slow to load
+    for chunk in whole.chunks:
         parts.append(np.frombuffer(chunk.buffers()[1], np.int64, len(chunk), 8 * chunk.offset))
     return np.concatenate(parts)
 
@@ -82,7 +82,9 @@ def as_text(values: pa.Array, codec: str = UTF8) -> pa.Array:
     """Bytes as strings; null if they are no text in this encoding, which Python knows by this name."""
     if codec == UTF8:
         try:
-            return values.cast(pa.string())
+            text = values.view(pa.string())  # `cast` would do the same, and is slow to load
+            text.validate(full=True)
+            return text
         except pa.ArrowInvalid:  # one of them is not
             pass
     return pa.array([_decoded(value, codec) for value in values.to_pylist()], pa.string())
@@ -194,6 +196,8 @@ def _large(kind: pa.DataType) -> pa.DataType:
 
 def _written_out(values: pa.Array) -> pa.Array:
     """The values of a dictionary or of runs, one for each row."""
+    import pyarrow.compute as pc  # slow to load, and few tables need it
+
     large = _large(values.type.value_type)
     if not pa.types.is_run_end_encoded(values.type):
         return (
@@ -217,6 +221,8 @@ def _finer(kind: pa.DataType) -> pa.DataType:
 
 
 def _shifted(column: Any) -> Any:
+    import pyarrow.compute as pc
+
     column = _plain(column)
     kind = column.type
     if not is_foreign(kind):

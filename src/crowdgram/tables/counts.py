@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .domain import Domain
 from .engines import DuckEngine, Engine
@@ -136,6 +135,8 @@ def find_presence(rows: Rows, domain: Domain) -> Presence:
 
 def known_counts(engine: Engine, cells: pa.Table, items: int) -> Counts:
     """Counts of a table that is known already, given as cells (user, idx, n): for audits, which make their own."""
+    import pyarrow.compute as pc  # slow to load, and no release needs it here
+
     cut = pc.min_element_wise(cells.column("n"), pa.scalar(SUM_LIMIT // items, pa.int64()))
     known = cells.set_column(cells.column_names.index("n"), "n", cut)
     return limited_counts(engine, engine.upload(known, "placing known counts"), items)

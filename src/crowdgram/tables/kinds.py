@@ -129,7 +129,8 @@ def arrow_keys(values: Sequence[Value], dtype: dt.DataType) -> pa.Array:
     if kind == "timestamp":
         return pa.array(values, pa.timestamp("us"))
     if kind == "integer" and dtype.bounds.upper < 2**63:
-        return numbers_table({"key": np.array(values, dtype=np.int64)}).column(0).cast(dtype.to_pyarrow())
+        whole, wanted = numbers_table({"key": np.array(values, dtype=np.int64)}).column(0), dtype.to_pyarrow()
+        return whole if whole.type == wanted else whole.cast(wanted)  # slow to load
     return pa.array(values, dtype.to_pyarrow())
 
 

@@ -18,7 +18,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
 from .arrow import check_users, flat, holds_text, in_years, is_foreign
@@ -214,6 +213,8 @@ def _scan(
 
 def _stored_rows(paths: Sequence[str], schema: pa.Schema, wanted: Sequence[str]) -> Any:
     """Parquet files as Arrow. Datasets load pandas, which takes longer than to read small files one after another."""
+    from pyarrow import parquet
+
     if sum(os.path.getsize(path) for path in paths) > _SMALL:
         from pyarrow import dataset
 
@@ -231,6 +232,8 @@ def _stored_rows(paths: Sequence[str], schema: pa.Schema, wanted: Sequence[str])
 
 def _check_same_types(files: list[_File], columns: Sequence[str]) -> pa.Schema:
     """The schema, by the files' metadata. All must agree on the columns' types: a cast could merge users."""
+    from pyarrow import parquet  # slow to load, and text files do not need it
+
     schemas = [_readable(file, "Parquet", partial(parquet.read_schema, file.path)) for file in files]
     for name in columns:
         for file, schema in zip(files, schemas, strict=True):

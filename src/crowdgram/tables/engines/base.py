@@ -14,6 +14,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -106,6 +107,7 @@ class Engine(ABC):
         self._kept: list[str] = []
         self._on_close = list(on_close)
         self.obeys = DuckDB()
+        self.whole = False  # whether the whole database is ours, and ends with the engine
 
     def __enter__(self) -> Engine:
         return self
@@ -144,7 +146,7 @@ class Engine(ABC):
         name = fresh_name()
         shield(stage, lambda: self._upload(name, table), self._stop)
         self._kept.append(name)
-        return shield(stage, lambda: self._table(name))
+        return shield(stage, lambda: self._uploaded_as(name, table))
 
     def holds(self, table: ir.Table) -> bool:
         """Whether `table` is one that was kept or uploaded, as it is."""
@@ -223,8 +225,10 @@ class Engine(ABC):
         self._on_close.append(act)
 
     def close(self) -> None:
-        """Drop all that was kept. Errors are passed over: the connection may be gone already."""
-        for name in reversed(self._kept):
+        """Drop all that was kept, unless it goes with the database. Errors are passed over: the connection may be gone
+        already.
+        """
+        for name in [] if self.whole else reversed(self._kept):
             try:
                 self._drop(name)
             except Exception:  # noqa: BLE001
@@ -243,22 +247,22 @@ class Engine(ABC):
     def _table(self, name: str) -> ir.Table:
         return self.backend.table(name)
 
+    def _uploaded_as(self, name: str, _table: pa.Table, /) -> ir.Table:
+        """The table that `_upload` made of one in memory."""
+        return self._table(name)
+
     def _kept_as(self, name: str, _made_of: ir.Table, /) -> ir.Table:
         """The table that `_create` made of another one."""
         return self._table(name)
 
     def _sql(self, table: ir.Table) -> str:
         """The SQL of a table whose memtables, if it has any, the engine then knows."""
-        self.backend._register_in_memory_tables(table)
-        return compile_by_shape(self.backend, table)
+        return compile_by_shape(self.backend, table, register=True)
 
     def _typed(self, table: ir.Table) -> str:
         """The SQL of a table whose numbers have the types of its schema, by casts that Ibis does not see."""
         dialect, mapper = self.backend.dialect, self.backend.compiler.type_mapper
-        columns = []
-        for name, dtype in table.schema().items():
-            quoted = sqlglot.to_identifier(name, quoted=True).sql(dialect)
-            columns.append(f"CAST({quoted} AS {mapper.to_string(dtype)}) AS {quoted}" if dtype.is_numeric() else quoted)
+        columns = [_cast(name, dtype, dialect, mapper) for name, dtype in table.schema().items()]
         return f"SELECT {', '.join(columns)} FROM ({self._sql(table)}) AS kept"
 
     @abstractmethod
@@ -277,7 +281,9 @@ class Engine(ABC):
             return f"CASE WHEN value <= {edges[middle]} THEN {below} ELSE {above} END"
 
         binned = f"SELECT {place(0, len(edges) - 1)} AS idx FROM ({self._sql(values)}) AS measured"
-        return self._rows(f"SELECT idx, COUNT(*) AS total FROM ({binned}) AS binned GROUP BY idx")
+        return self._rows(
+            f"SELECT CAST(idx AS BIGINT) AS idx, COUNT(*) AS total FROM ({binned}) AS binned GROUP BY idx"
+        )
 
     @abstractmethod
     def _rows(self, query: str) -> pa.Table:
@@ -295,6 +301,13 @@ class Engine(ABC):
 
     def _drop(self, name: str) -> None:
         self.backend.raw_sql(f'DROP TABLE IF EXISTS "{name}"')
+
+
+@lru_cache(maxsize=256)  # there are few, and every pass has some of them
+def _cast(name: str, dtype: dt.DataType, dialect: Any, mapper: Any) -> str:
+    """A column, as SQL; a number in its type."""
+    quoted = sqlglot.to_identifier(name, quoted=True).sql(dialect)
+    return f"CAST({quoted} AS {mapper.to_string(dtype)}) AS {quoted}" if dtype.is_numeric() else quoted
 
 
 def function(name: str, dtype: dt.DataType = dt.string) -> Any:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["DuckEngine"]
 
 
+_PLAIN = frozenset({pa.int64(), pa.string(), pa.large_string()})
+"""Types of Arrow whose type in DuckDB is known without asking."""
+
 _SETTINGS = {"TimeZone": "UTC", "Calendar": "gregorian"}
 
 
@@ -92,7 +95,7 @@ class DuckEngine(Engine):
         except BaseException:
             remove()
             raise
-        engine.obeys = given
+        engine.obeys, engine.whole = given, True
         return engine
 
     def exact(self, text: Any) -> Any:
@@ -157,6 +160,11 @@ class DuckEngine(Engine):
         # Columns have the types that Ibis states: to ask for them takes as long as to make a small table.
         return ops.DatabaseTable(name, schema=made_of.schema(), source=self.backend).to_expr()
 
+    def _uploaded_as(self, name: str, table: pa.Table, /) -> ir.Table:
+        if not _PLAIN.issuperset(table.schema.types):
+            return self._table(name)
+        return ops.DatabaseTable(name, schema=ibis.Schema.from_pyarrow(table.schema), source=self.backend).to_expr()
+
     def exchange(self, table: ir.Table, users: ir.Table, rows: ir.Table, stage: str) -> None:
         """Exchange the rows of these users in a kept table for others. All three are kept tables."""
         name, leaving, coming = (one.get_name() for one in (table, users, rows))
@@ -173,8 +181,9 @@ class DuckEngine(Engine):
 
     def _fetch(self, table: ir.Table) -> pa.Table:
         # As Ibis does it, without the part of Ibis that loads pandas.
-        found = self.backend.con.sql(self._sql(table)).to_arrow_table()
-        return found.cast(table.schema().to_pyarrow())
+        found = self.backend.con.sql(self._typed(table)).to_arrow_table()
+        schema = table.schema().to_pyarrow()
+        return found if found.schema.equals(schema) else found.cast(schema)  # slow to load
 
     def _rows(self, query: str) -> pa.Table:
         return numbers_table(self.backend.con.execute(query).fetchnumpy())  # a relation would be planned twice

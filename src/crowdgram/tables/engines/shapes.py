@@ -40,10 +40,14 @@ def fresh_name() -> str:
     return f"crowdgram_{uuid.uuid4().hex}"
 
 
-def compile_by_shape(backend: Any, table: ir.Table) -> str:
-    """What `backend.compile(table)` gives, from memory if the shape is known."""
+def compile_by_shape(backend: Any, table: ir.Table, *, register: bool = False) -> str:
+    """What `backend.compile(table)` gives, from memory if the shape is known. With `register`, the engine then knows
+    its memtables: such a table holds rows, and has no shape.
+    """
     words, names = _shape(table.op())
     if not words:
+        if register:
+            backend._register_in_memory_tables(table)
         return str(backend.compile(table))
     shape = (type(backend), *words)
     parts = _WRITTEN.get(shape)
