@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import special
 
 from crowdgram.mechanisms.pilot_queries import HALVES, pilot_reserves
-from crowdgram.mechanisms.tastes import HALF_PARTS, TASTES, Weighing, _forms, _with_rows, look_at_tastes
+from crowdgram.mechanisms.tastes import TASTES, Weighing, look_at_tastes
 from crowdgram.planning.shapes import Shape, zipf_shares
 from crowdgram.planning.simulation import simulate
 from crowdgram.privacy import EXACT, Guarantee, Spending
-from crowdgram.tables import HALF_BINS
 
 from ..samplers import Scripted, exact
 
@@ -67,28 +65,3 @@ def test_the_posterior_is_one():
     assert found.weights.sum() == pytest.approx(1.0)
     assert set(found.tastes) <= set(TASTES)
     assert 1 / 40 <= found.square < 1
-
-
-def beta_parameters():
-    sizes = (1 - TASTES[:-1]) / TASTES[:-1]
-    return HALF_PARTS[:, None, None] * sizes[:, None], (1 - HALF_PARTS)[:, None, None] * sizes[:, None]
-
-
-def test_users_of_many_rows_are_spread_by_a_beta_law():
-    alike, alone = _forms()
-    below = special.betainc(*beta_parameters(), np.linspace(0.0, 1.0, HALF_BINS + 1))
-    np.testing.assert_allclose(alike[:, :-1, 1:-1], np.diff(below, axis=2), rtol=0, atol=2e-6)
-    assert not alike[:, :-1, [0, -1]].any()
-    np.testing.assert_array_equal(alike[:, -1], alone)
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 17, 63, 64])
-def test_users_of_few_rows_are_spread_by_a_beta_binomial_law(rows):
-    (a, b), h = beta_parameters(), np.arange(rows + 1)
-    ways = special.gammaln(rows + 1) - special.gammaln(h + 1) - special.gammaln(rows - h + 1)
-    chances = np.exp(ways + special.betaln(a + h, b + rows - h) - special.betaln(a, b))
-    place = np.where(h == 0, 0, np.where(h == rows, HALF_BINS + 1, 1 + HALF_BINS * h // rows))
-    expected = np.zeros((len(HALF_PARTS), len(TASTES) - 1, HALF_BINS + 2))
-    for one, bin_of in zip(h.tolist(), place.tolist(), strict=True):
-        expected[:, :, bin_of] += chances[:, :, one]
-    np.testing.assert_allclose(_with_rows(rows)[:, :-1], expected, rtol=0, atol=1e-9)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy import special
 
 from ..arrays import Floats, Integers
 from ..privacy import GaussianEvent, LaplaceEvent
-from ..privacy.normal import quantile
 from ..tables import UNIT
 from .shrink import NoiseShape, Shrunk, shrink
 from .simplex import project
@@ -219,4 +219,4 @@ def half_width(shape: NoiseShape, deviations: Floats) -> Floats:
     """What noise of these standard deviations keeps to with probability CONFIDENCE."""
     if shape == "laplace":
         return -math.log(1 - CONFIDENCE) * deviations / math.sqrt(2)
-    return quantile((1 + CONFIDENCE) / 2) * deviations
+    return float(special.ndtri((1 + CONFIDENCE) / 2)) * deviations

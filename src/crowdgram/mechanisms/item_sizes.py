@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from ..arrays import Floats
 from .user_sizes import Bins
@@ -59,8 +60,6 @@ class ItemCrowds:
 
 def crowds_of_items(bins: Bins, items: int) -> ItemCrowds:
     """What `bins`, of users by their number of items, leave possible."""
-    from scipy.special import ndtr  # slow to load, and of use for reach alone
-
     least, most = np.append(1.0, bins.edges[:-1] + 1), bins.edges
     shapes, prior = _shapes(least, most, items)
     y, variance = bins.users, bins.deviations**2
@@ -89,8 +88,6 @@ def crowds_of_items(bins: Bins, items: int) -> ItemCrowds:
 
 def _shapes(least: Floats, most: Floats, items: int) -> tuple[Floats, Floats]:
     """Shapes, which sum to 1 over the bins, with prior probabilities."""
-    from scipy.special import ndtr
-
     sizes = np.sqrt(least * most)
     high = np.log2(np.append(most[:-1] + 0.5, np.inf))
     low = np.append(-np.inf, high[:-1])

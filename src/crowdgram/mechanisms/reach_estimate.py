@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy import special
 
 from ..arrays import Floats, Integers
-from ..privacy.normal import chance_below, quantile
 from ..tables import BOOKS, FAR, GROUP_PART, UNIT, ItemReach
 from .estimate import CONFIDENCE, Parameters, half_width
 from .shrink import NoiseShape, Shrunk, shrink
@@ -134,7 +134,7 @@ def estimate_reach(
         low, high = books.widened(low, high, sums)
         taken = _taken_by_books(sums, books, near, items) if taken is None else taken.given(near, far, books.error)
         added = _typical_bias(shrunk.means, taken.mean, books)
-        doubt = math.sqrt(2) * quantile((1 + CONFIDENCE) / 2) * books.error
+        doubt = math.sqrt(2) * float(special.ndtri((1 + CONFIDENCE) / 2)) * books.error
         missing = max(books.missing, 0.0)
         left_out = missing, max(books.missing - doubt, 0.0), max(books.missing + doubt, missing)
     predicted = by_noise = float(shrunk.spreads.sum())
@@ -182,7 +182,7 @@ def _summing_up(shrunk: Shrunk, total: float, error: float) -> Shrunk:
     The sum of all is known with `error`, and is at least 0: the mean of a normal law that is cut off there.
     """
     ratio = max(total / error, -6.0)
-    likely = total + error * math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi) / chance_below(ratio)
+    likely = total + error * math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi) / float(special.ndtr(ratio))
     part = min(likely / max(float(shrunk.means.sum()), 1e-9), 1.0)
     return replace(shrunk, means=shrunk.means * part)
 
@@ -215,6 +215,6 @@ def number_of_users(values: Floats, sums: ItemReach, deviation: float) -> tuple[
         ways.append((values, UNIT))
     added, each = min(ways, key=lambda way: math.sqrt(len(way[0])) / way[1])
     found, error = float(added.sum()) / each, math.sqrt(len(added)) * deviation / each
-    half = quantile((1 + CONFIDENCE) / 2) * error * (1.05 if sums.norm == "l1" else 1.0)
+    half = float(special.ndtri((1 + CONFIDENCE) / 2)) * error * (1.05 if sums.norm == "l1" else 1.0)
     value = max(found, 1.0)
     return value, min(max(found - half, 0.0), value), max(found + half, value)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import betainc, gammaln
 
 from ..arrays import Floats
 from ..privacy import Looks
@@ -35,10 +36,6 @@ FEW_ROWS = 64
 """Rows up to which the parts that users can have stand apart."""
 STRANGE = np.array([0.0, 0.1, 0.25, 0.5, 0.75])
 """Shares of strangers that are tried; none is as likely beforehand as some."""
-QUADRATURE, SERIES, WIDE_SIZE = 12, 40, 400.0
-"""Nodes in each bin of a beta law, terms of the series for the bins at its ends, and the size a + b below which these
-are taken.
-"""
 LIKELY_TASTE = 0.01
 """What is less likely than this, compared with the likeliest, does not count."""
 
@@ -149,69 +146,28 @@ def _with_chance(rows: Floats, users: Floats) -> Floats:
 
 @lru_cache(maxsize=FEW_ROWS)
 def _with_rows(rows: int) -> Floats:
-    """How users with a few rows are spread over bins: a beta-binomial law, for each of HALF_PARTS and TASTES.
-
-    Formula: P[h] = C(m, h) a^(h) b^(m-h) / s^(m), where m is `rows`, h how many of them are in the half, s = a + b the
-    size, and x^(n) = x (x + 1) ... (x + n - 1).
-    """
+    """How users with a few rows are spread over bins: a beta-binomial law, for each of HALF_PARTS and TASTES."""
     h = np.arange(rows + 1)
     place = np.where(h == 0, 0, np.where(h == rows, HALF_BINS + 1, 1 + HALF_BINS * h // rows))
-    inside, whole, factorials = _rising()
-    ways = factorials[rows] - factorials[h] - factorials[rows - h]
-    logs = inside[:HALF_BINS, :, h] + inside[: HALF_BINS - 1 : -1, :, rows - h] + (ways - whole[:, [rows]])
-    chances = np.exp(logs)  # of half of HALF_PARTS; the others are the mirror image
+    a = HALF_PARTS[:, None, None] * _SIZES[:, None]
+    b = (1 - HALF_PARTS)[:, None, None] * _SIZES[:, None]
+    logs = gammaln(a + h) - gammaln(a) + gammaln(b + rows - h) - gammaln(b) + gammaln(a + b) - gammaln(a + b + rows)
+    chances = np.exp(logs + gammaln(rows + 1) - gammaln(h + 1) - gammaln(rows - h + 1))
     alike = np.zeros((len(HALF_PARTS), len(TASTES), HALF_BINS + 2))
-    alike[:, :-1, place] = np.concatenate([chances, chances[::-1, :, ::-1]])
+    alike[:, :-1] = chances @ np.eye(HALF_BINS + 2)[place]
     alike[:, -1] = _forms()[1]
     return alike
 
 
 @lru_cache(maxsize=1)
-def _rising() -> tuple[Floats, Floats, Floats]:
-    """Logarithms of rising factorials x^(0), ..., x^(FEW_ROWS): for x = a of each of HALF_PARTS and TASTES but the
-    last, whose b is the a of the opposite part; for x = s; and for x = 1, the factorials.
-    """
-    starts = (HALF_PARTS[:, None, None] * _SIZES[:, None], _SIZES[:, None], np.ones(1))
-    steps = np.arange(FEW_ROWS)
-    sums = [np.cumsum(np.log(start + steps), axis=-1) for start in starts]
-    first, second, third = (np.concatenate([np.zeros((*each.shape[:-1], 1)), each], axis=-1) for each in sums)
-    return first, second, third
-
-
-@lru_cache(maxsize=1)
 def _forms() -> tuple[Floats, Floats]:
     """How users are spread over bins: for each of HALF_PARTS and TASTES; and strangers, for each of HALF_PARTS."""
+    edges = np.linspace(0.0, 1.0, HALF_BINS + 1)
     alone = np.zeros((len(HALF_PARTS), HALF_BINS + 2))
     alone[:, 0], alone[:, -1] = 1 - HALF_PARTS, HALF_PARTS
+    below = betainc(
+        HALF_PARTS[:, None, None] * _SIZES[:, None], (1 - HALF_PARTS)[:, None, None] * _SIZES[:, None], edges
+    )
     alike = np.zeros((len(HALF_PARTS), len(TASTES), HALF_BINS + 2))
-    alike[:, :-1, 1:-1], alike[:, -1] = _beta_bins(), alone
+    alike[:, :-1, 1:-1], alike[:, -1] = np.diff(below, axis=2), alone
     return alike, alone
-
-
-def _beta_bins() -> Floats:
-    """The chances of HALF_BINS equal bins, by the beta law of each of HALF_PARTS and TASTES but the last.
-
-    By quadrature in each bin, and divided by their sum. The bins at the ends, where the density may have no bound, are
-    sums of a series, unless the law is so narrow that the series would cancel. It is within 2e-6 of
-    `scipy.special.betainc`, which takes longer to load than this to run.
-    """
-    a = HALF_PARTS[:HALF_BINS, None] * _SIZES  # the other parts are the mirror image
-    b = _SIZES - a
-    # Gauss and Legendre's nodes in (0, 1): eigenvalues of a Jacobi matrix (Golub and Welsch, 1969).
-    beside = np.arange(1, QUADRATURE) / np.sqrt(4.0 * np.arange(1, QUADRATURE) ** 2 - 1)
-    nodes, vectors = np.linalg.eigh(np.diag(beside, 1) + np.diag(beside, -1))
-    points = (np.arange(HALF_BINS)[:, None] + (1 + nodes) / 2) / HALF_BINS
-    part = HALF_PARTS[:HALF_BINS, None]
-    scale = (a - 1) * np.log(part) + (b - 1) * np.log1p(-part)  # about the highest: it cancels
-    logs = (a - 1)[..., None] * np.log(points.ravel()) + (b - 1)[..., None] * np.log1p(-points.ravel())
-    chances = np.exp(logs - scale[..., None]).reshape(*a.shape, *points.shape) @ vectors[0] ** 2 / HALF_BINS
-    wide = _SIZES < WIDE_SIZE
-    for end, near, far in ((0, a[:, wide], b[:, wide]), (-1, b[:, wide], a[:, wide])):
-        # int_0^w x^(a-1) (1 - x)^(b-1) dx = w^a sum_k (1 - b)_k / k! w^k / (a + k)
-        term, total = np.ones_like(near), 1 / near
-        for k in range(1, SERIES):
-            term = term * (k - far) / (k * HALF_BINS)
-            total = total + term / (near + k)
-        chances[:, wide, end] = np.exp(-near * math.log(HALF_BINS) - scale[:, wide]) * total
-    chances /= chances.sum(axis=2, keepdims=True)
-    return np.concatenate([chances, chances[::-1, :, ::-1]])

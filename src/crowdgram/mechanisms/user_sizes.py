@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from ..arrays import Booleans, Floats, Integers
-from ..privacy.normal import quantiles
 from .measurements import inverse_variance_mean
 from .tuning import TUNING
 
@@ -375,7 +375,7 @@ def _limits(chances: Floats, bins: Floats, laplace: bool) -> Floats:
     """Standard deviations that the noise of so many bins together exceeds with these chances. Sums of Laplace draws
     come near the normal law as the root of their number grows.
     """
-    normal = -quantiles(chances)
+    normal: Floats = -ndtri(chances)
     if not laplace:
         return normal
     single = -np.log(2 * chances) / math.sqrt(2)

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,8 @@ from ..mechanisms.simplex import project
 from ..privacy import Guarantee, Opening
 from ..stages import Stage
 from ..tables import Counts
-
-if TYPE_CHECKING:  # what it runs is slow to load, and every release asks what it serves
-    from .regimes import Constants, Learned
-    from .variable import RowsFound
+from .regimes import Constants, Learned
+from .variable import RowsFound, learn_variable
 
 __all__ = ["Paper"]
 
@@ -63,8 +60,6 @@ class Paper(Mechanism):
         return [Laplace()]
 
     def run(self, counts: Counts, budget: Opening, request: Request, /) -> Estimate:
-        from .variable import learn_variable
-
         request.report(Stage.CHOOSING_ROWS)
         learned, found = learn_variable(
             counts,

@@ -13,6 +13,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import betainc
 
 from crowdgram.arrays import Floats, Integers
 
@@ -38,8 +39,6 @@ def family_deltas(eta: float, n: int, epsilons: Floats, *, centred: bool) -> Flo
     Guarantee: rounded up by 1e-11 of the first probability. Reference: docs/proofs/bounded-range.md, Theorem 3; Dong,
     Durfee and Rogers (arXiv 1909.13830), Theorem 3; for `centred`, Kairouz, Oh and Viswanath (arXiv 1311.0776).
     """
-    from scipy.special import betainc  # slow to load, and most releases draw no family
-
     e = epsilons[:, None]
     if centred:
         t = np.full_like(e, eta / 2)

@@ -15,10 +15,10 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import erfcx, ndtr
 
 from crowdgram.arrays import Floats
 from crowdgram.errors import InvalidArgument
-from crowdgram.privacy.normal import erfcx
 
 __all__ = ["gaussian_delta", "gaussian_deltas", "gaussian_epsilon", "gaussian_mu"]
 
@@ -73,7 +73,7 @@ def _curve(mu: float, epsilons: Floats) -> Floats:
 
     With a, b = -epsilon/mu +- mu/2, e^epsilon phi(b) = phi(a), so both terms share the factor phi(a):
     delta = phi(a) sqrt(pi/2) (erfcx(-a/sqrt 2) - erfcx(-b/sqrt 2)), which does not cancel the large powers of
-    e. For a > 0 the first term is Phi(a) >= 1/2 itself, 1 less the tail beyond a.
+    e. For a > 0 the first term is Phi(a) >= 1/2 itself.
 
     The margin: errors of a few units u = 2^-53 in a enter exp(-a^2/2) as a^2 u < 2^-42, and errors of a few u
     in erfcx enter the difference as u |a|/mu < 2^-47/mu at |a| < 38. Measured
@@ -82,9 +82,9 @@ def _curve(mu: float, epsilons: Floats) -> Floats:
     a = -epsilons / mu + mu / 2.0
     b = -epsilons / mu - mu / 2.0
     half_density = 0.5 * np.exp(-0.5 * a * a)
-    first, second = erfcx(np.stack([np.abs(a), -b]) / math.sqrt(2.0))
-    left = half_density * (first - second)
-    right = 1.0 - half_density * (first + second)
+    second = erfcx(-b / math.sqrt(2.0))
+    left = half_density * (erfcx(-np.minimum(a, 0.0) / math.sqrt(2.0)) - second)
+    right = ndtr(a) - half_density * second
     curve = np.where(a > 0.0, right, left)
     margin = 2.0**-36 + 2.0**-43 / mu
     inflated: Floats = np.maximum(curve * (1.0 + margin), SMALLEST_DELTA)

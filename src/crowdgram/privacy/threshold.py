@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import ndtri
 
 from crowdgram.errors import InvalidArgument
 
@@ -37,8 +38,6 @@ def lone_threshold(tops: Sequence[int], rounds: int, sigma: float, delta: float)
     exceeds T] <= delta. Rounded up. Reference: docs/proofs/discovery.md, Lemma 3; for one round and real numbers Gopi
     et al., "Differentially Private Set Union" (arXiv 2002.09745).
     """
-    from scipy.special import ndtri  # slow to load, and most releases need no threshold
-
     if not LEAST_DELTA <= delta < 0.5:
         raise InvalidArgument(
             f"delta={delta!r}: needs to be at least {LEAST_DELTA:g} and below a half for a threshold.", argument="delta"
