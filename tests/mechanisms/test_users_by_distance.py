@@ -67,3 +67,10 @@ def test_where_nothing_is_seen_users_are_as_far_as_chance_tastes_and_the_centre_
     strange = _expected(Facts(2**20, facts.rows, 5000.0, 10.0, _tastes(1e-4, 0.5)), 1.0, 0.0, FARTHEST)
     far = strange.typical.sizes > 0.5 * strange.typical.masses
     assert strange.typical.users[far].sum() == pytest.approx(2500.0, rel=0.01)
+
+
+def test_where_nothing_is_seen_users_may_also_weigh_the_same() -> None:
+    facts = Facts(1, None, 5000.0, 10.0, _tastes(0.01))
+    crowd = _expected(facts, spread=1.0, error=0.0, farthest=FARTHEST)
+    assert crowd.typical.users @ crowd.typical.masses == pytest.approx(5000.0)
+    assert crowd.median_distance == pytest.approx(0.095, rel=0.1)

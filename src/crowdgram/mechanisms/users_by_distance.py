@@ -150,7 +150,7 @@ def _expected(facts: Facts, spread: float, error: float, farthest: float) -> Use
     versions = []
     for (users, strange), taste in zip(crowds, likely, strict=True):
         strange = np.minimum(strange, 1.0)
-        chance = 0.0 if rows is None else 1 / masses
+        chance = np.zeros(len(masses)) if rows is None else 1 / masses
         square = (
             spread * (1 - tastes.square) * np.array([np.minimum(taste + chance, 1.0), np.ones(len(masses))]) + error
         )
