@@ -128,6 +128,8 @@ def _hidden(facts: Facts, deviation: float) -> bool:
     users, rows = facts.rows.typical, facts.rows.sizes
     held = np.cumsum((users * rows)[::-1])[::-1]
     heavy = (held - users * rows < held[0] / 2) & (users > 0)
+    if not heavy.any():
+        return True
     bins = max(math.log2(rows[heavy].max() / rows[heavy].min()) / TUNING.step, 1.0)
     return float(users[heavy].sum()) / bins < HIDDEN * deviation
 
