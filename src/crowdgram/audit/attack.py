@@ -125,12 +125,14 @@ def attack(
     pilot = min(PILOT, runs // 2)
     best, where, how, made = 0.0, chosen[0].name, "nothing found", 0
     for pair in chosen:
+        if math.isinf(best):
+            break
         progress(pair.name)
         with open_tables(pair) as (first, second), warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             for tables in ((first, second), (second, first)):
                 if math.isinf(best):
-                    continue
+                    break
                 made += pilot + runs
                 tilt = _tilt(case, [follow(case.mechanism, tables, case.claim, case.request) for _ in range(pilot)])
                 paths = [follow(case.mechanism, tables, case.claim, case.request, tilt) for _ in range(runs)]

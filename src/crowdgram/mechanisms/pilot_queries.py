@@ -16,7 +16,7 @@ from ..arrays import Floats, Integers
 from ..privacy import Event, Guarantee, LaplaceEvent, Looks, PureFinish, Reserve
 from ..tables import ROW_LIMIT, UNIT, Counts, UsersByRows
 from .request import Request
-from .row_bound import Disagreement, best_bound, worth_knowing
+from .row_bound import Disagreement, part_saved_if_known
 from .tuning import TUNING
 from .user_sizes import Bins, Crowds, merged, read
 
@@ -139,8 +139,7 @@ def look_at_rows(histogram: Integers, spending: Looks, items: int, *, thrifty: b
     part = ROWS_SECOND.part if thrifty and rows.crowds is None else ROWS_SECOND.most(items)
     if thrifty and rows.crowds is not None:
         noise = items * spending.laplace_scale(UNIT, epsilon) / UNIT
-        worth = worth_knowing(rows.crowds, noise, Disagreement.prior().mean)
-        if worth < part * _least(rows.crowds, noise):
+        if part_saved_if_known(rows.crowds, noise, Disagreement.prior().mean) < part:
             return rows
     second = _noisy_histogram(histogram, spending, ROWS_SECOND.purpose, part * epsilon, _fitted(rows.crowds))
     return RowHistogram.of(rows.bins + second)
@@ -174,10 +173,8 @@ def buy_further_histograms(
         epsilon = min(known, TUNING.further_histograms * whole - spent, left / 2)
         if epsilon < 0.25 * known:
             return rows
-        if rows.crowds is not None:
-            worth = worth_knowing(rows.crowds, noise / left, disagreement)
-            if worth < epsilon / left * _least(rows.crowds, noise / left):
-                return rows
+        if rows.crowds is not None and part_saved_if_known(rows.crowds, noise / left, disagreement) < epsilon / left:
+            return rows
         edges = _fitted(rows.crowds)
         more = _noisy_histogram(histogram, spending, f"users by rows, look {number}", epsilon, edges)
         rows = RowHistogram.of(rows.bins + more)
@@ -186,11 +183,6 @@ def buy_further_histograms(
 
 def _of_rows(event: Event) -> TypeGuard[LaplaceEvent]:
     return isinstance(event, LaplaceEvent) and event.purpose.startswith("users by rows")
-
-
-def _least(crowds: Crowds, noise: float) -> float:
-    """The predicted error at the best bound."""
-    return best_bound(crowds, noise, Disagreement.prior().mean).cost
 
 
 def _noisy_histogram(

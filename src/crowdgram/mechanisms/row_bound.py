@@ -27,6 +27,7 @@ __all__ = [
     "best_bound",
     "bias_of",
     "costs_if_known",
+    "part_saved_if_known",
     "share_above",
     "worth_knowing",
 ]
@@ -116,6 +117,11 @@ class _Costs:
     def expected(self) -> Floats:
         return average_error(self.weights, self.total)
 
+    @property
+    def saved_if_known(self) -> float:
+        """The expected error at the best bound for all crowds, less that at the best bound for each."""
+        return float(self.expected.min() - average_error(self.weights, self.total.min(axis=1)))
+
 
 def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> ChosenBound:
     """The bound R that minimises the expected  sqrt((noise R / D(R))^2 + (2 disagreement TV(R))^2).
@@ -140,11 +146,14 @@ def costs_if_known(crowds: Crowds, noise: float, disagreement: float, spread: Sp
 
 
 def worth_knowing(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> float:
-    """What knowing the crowd exactly would save in the mean: the l1 error at the best bound for all that is possible,
-    less that at the best bound for each.
-    """
-    costs = _costs(crowds.likely, noise, disagreement, spread)
-    return float(costs.expected.min() - average_error(costs.weights, costs.total.min(axis=1)))
+    """What knowing the crowd exactly would save of the l1 error."""
+    return _costs(crowds.likely, noise, disagreement, spread).saved_if_known
+
+
+def part_saved_if_known(crowds: Crowds, noise: float, disagreement: float) -> float:
+    """The part of the expected l1 error that knowing the crowd exactly would save."""
+    costs = _costs(crowds.likely, noise, disagreement, None)
+    return costs.saved_if_known / float(costs.expected.min())
 
 
 def bias_of(crowds: Crowds, bounds: Floats) -> tuple[Floats, Floats]:

@@ -94,7 +94,8 @@ def look_at_distances(
     placed = measured.centre
     scales, centre = placed.scales, placed.shares
     full = USER_UNIT / facts.row_cap * 2.0**placed.bits
-    reach = facts.largest_mass * float(placed.stretches.max()) * math.sqrt(2) * HIGH
+    farthest = float(placed.stretches.max()) * math.sqrt(2)
+    reach = facts.largest_mass * farthest * HIGH
     steps = math.ceil(math.log2(reach / (LOW * float(placed.stretches.min()))) / TUNING.step)
     edges: Floats = reach * np.exp2(TUNING.step * (np.arange(steps + 1) - steps))
     histogram = measured.histogram((edges * full).tolist(), facts.row_cap, USER_UNIT) * HISTOGRAM_UNIT
@@ -103,15 +104,15 @@ def look_at_distances(
     bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, budget.shape == "laplace")
     f = floor_shares(centre)
     spread = float((f / scales**2).sum()) if budget.norm == "l2" else float((np.sqrt(f) / scales).sum()) ** 2
-    found = read(bins, eager=True)
+    found = None if _hidden(facts, deviation) else read(bins, eager=True)
     known = facts.users - 3 * facts.users_error
-    if found is None or found.typical.sum() + 3 * found.error < known / 2 or _hidden(facts, deviation):
-        return _expected(facts, spread, error, reach / facts.largest_mass / HIGH) if known > 0 else None
+    if found is None or found.typical.sum() + 3 * found.error < known / 2:
+        return _expected(facts, spread, error, farthest) if known > 0 else None
     versions = []
     strangers = _strangers(facts, spread)
     for users, (at, strange) in zip((found.typical, *found.spread_out(POSSIBLE)), strangers, strict=True):
         users = _with_missing(users, found.sizes, facts, found.error)
-        users = _within_rows(users, found.sizes, facts, spread, error, reach / facts.largest_mass / HIGH)
+        users = _within_rows(users, found.sizes, facts, spread, error, farthest)
         users, part = _with_strangers(users, found.sizes, at, strange)
         masses = np.full(len(users), float(facts.row_cap)) if facts.rows is None else _masses(users, facts)
         present = users > 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from .values import Item, is_other, same_values, texts_of, types_of, whole_days
 
 if TYPE_CHECKING:
     import dp_accounting
+    import matplotlib.axes
+    import matplotlib.figure
 
 __all__ = ["Result", "check_number"]
 
@@ -103,6 +105,23 @@ class Result:
         from ..export import save
 
         save(cast(Any, self), path, overwrite=overwrite)
+
+    @overload
+    def plot(
+        self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: None = None
+    ) -> matplotlib.figure.Figure: ...
+    @overload
+    def plot(self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes) -> None: ...
+    def plot(
+        self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes | None = None
+    ) -> matplotlib.figure.Figure | None:
+        """Draw the n most common items with their intervals; `truth` adds public values to compare with.
+
+        Returns a figure, which a notebook shows and `savefig` writes. With `ax`, it draws there and returns nothing.
+        """
+        from ..present.plots import plot
+
+        return plot(cast(Any, self), n, truth, ax)
 
     def _fields(self) -> list[tuple[str, Any]]:
         return [(one.name, getattr(self, one.name)) for one in fields(cast(Any, self))]

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from .base import Result, check_number
 from .values import Item, Quantity
 
 if TYPE_CHECKING:
-    import matplotlib.axes
-    import matplotlib.figure
     import pandas
     import polars
     import pyarrow
@@ -167,23 +165,6 @@ class Reach(ReachOutput, Result):
         from ..export.tabular import columns
 
         return columns(self)
-
-    @overload
-    def plot(
-        self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: None = None
-    ) -> matplotlib.figure.Figure: ...
-    @overload
-    def plot(self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes) -> None: ...
-    def plot(
-        self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes | None = None
-    ) -> matplotlib.figure.Figure | None:
-        """Draw the users of the n items that most have, with intervals; `truth` adds public numbers to compare with.
-
-        Returns a figure, which a notebook shows and `savefig` writes. With `ax`, it draws there and returns nothing.
-        """
-        from ..present.plots import plot
-
-        return plot(self, n, truth, ax)
 
     def facts(self, *, ledger: Ledger | None = None) -> dict[str, Any]:
         """What a reviewer asks for, as plain values; see `Release.facts`."""

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -33,8 +33,6 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    import matplotlib.axes
-    import matplotlib.figure
     import pandas
     import polars
     import pyarrow
@@ -375,23 +373,6 @@ class Release(Result):
         from ..present.report import write_html
 
         write_html(self, path, title, measure, overwrite=overwrite)
-
-    @overload
-    def plot(
-        self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: None = None
-    ) -> matplotlib.figure.Figure: ...
-    @overload
-    def plot(self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes) -> None: ...
-    def plot(
-        self, n: int = 20, *, truth: Mapping[Any, float] | None = None, ax: matplotlib.axes.Axes | None = None
-    ) -> matplotlib.figure.Figure | None:
-        """Draw the n most probable items with their intervals; `truth` adds public values to compare with.
-
-        Returns a figure, which a notebook shows and `savefig` writes. With `ax`, it draws there and returns nothing.
-        """
-        from ..present.plots import plot
-
-        return plot(self, n, truth, ax)
 
     def about_items(self) -> str | None:
         """The sentences that say where the items come from; None if the domain is public and there is no other item."""
