@@ -1,4 +1,5 @@
-"""The stages of a release, which `progress` gets. They are the same for all tables."""
+"""The stages of a release, which `progress` gets. Which of them come follows from public and noisy
+values."""
 
 from __future__ import annotations
 

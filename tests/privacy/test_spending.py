@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -277,6 +278,21 @@ def ended(search, mu=0.05):
 
 def found(guarantee=ADD_REMOVE, pure_delta=1.25e-7, reserves=(LOOK,), sampler=None):
     return ended(searching(guarantee, *reserves, sampler=sampler, pure_delta=pure_delta))
+
+
+@pytest.mark.parametrize(("epsilon", "mu", "fits"), [(0.1, 0.064, True), (0.1, 0.08, False), (0.01, 0.08, True)])
+def test_a_release_that_stops_after_its_looks_has_paid_for_them(epsilon, mu, fits):
+    """Rounds whose outcome tells whether all looks follow, or a pure finish: the two add up to 1.6e-6. Looks within
+    what a pure finish has are no other way to go on.
+    """
+    looks = [replace(LOOK, purpose=f"look {j}", epsilon=epsilon) for j in range(8)]
+    spending = Spending(Guarantee(1.0, 1e-6))
+    search = spending.open().search("items", delta=1e-12, rounds=1, mu=mu, pure_delta=0.9e-6, reserves=looks)
+    if fits:
+        assert ended(search, mu).looks(looks).remaining_epsilon() > 0.5
+    else:
+        with pytest.raises(PrivacyViolation, match="more than the promised"):
+            ended(search, mu)
 
 
 def test_a_search_draws_the_rounds_that_it_began_with():

@@ -229,7 +229,20 @@ class SearchRounds(Rounds):
         if self._left:
             raise PrivacyViolation(f"a search for items ends after all of its rounds: {self._left} are left.")
         self._spending._pure_delta = self._pure_delta
+        self._check_list()
         return Found(self._spending)
+
+    def _check_list(self) -> None:
+        """A release may stop after any of its looks. So all of them are paid by what a pure finish has, or, with the
+        opening, by what Gaussian rounds have (Theorem 6).
+        """
+        reserved = self._spending._reserved
+        opening = [event for event in self.events if event.purpose not in reserved]
+        if self._pure_delta:
+            pure = accounting.remaining_epsilon(self.guarantee, opening, self._pure_delta)
+            if sum(map(pure_epsilon, reserved.values())) <= Fraction(pure):
+                return
+        accounting.check(self._committed(), self._for_rounds())
 
     def _check(self, event: Event) -> None:
         super()._check(event)

@@ -154,10 +154,10 @@ def release(
         refused if it would overspend, and stored in it before it is returned. `Ledger.open(path, label="weekly")` names
         the release in the ledger's history. A ledger with periods needs one of them, and the column by which only its
         rows are read: `Ledger.open(path, period="2026-11", period_column="day")`.
-    progress: called with each stage as it starts, such as "opening the table". They are the same for all tables.
+    progress: called with each stage as it starts, such as "opening the table".
 
     Guarantee: the returned release satisfies `release.guarantee`, recomputed from `release.events`: everything else
-    that leaves this function (errors, stages) depends on the schema and on public arguments only.
+    that leaves this function (errors, stages) depends on the schema, on public arguments and on noisy values only.
     """
     domain, groups = with_bins(item, by, domain, groups)
     query = Query(

@@ -40,7 +40,8 @@ def _plan(query: Query) -> tuple[Searching, DiscoveryPlan]:
     assert isinstance(mechanism, Searching)
     _check_affordable(guarantee, None)
     follows, plan = mechanism.search(guarantee, query.discovery_share)
-    reserves = follows.reserves(guarantee, MOST_RESERVED, FOUND)
+    # What a pure finish has left does not depend on looks that may never take place, and is more than all of them.
+    reserves = [] if follows.pure else follows.reserves(guarantee, MOST_RESERVED, FOUND)
     found = rehearse(Spending(guarantee).open(), plan, reserves).looks()
     if follows.pure:
         enough = found.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon

@@ -64,7 +64,7 @@ def reach(
     there is an `AccuracyWarning` (`Reach.too_little`).
 
     Guarantee: the returned reach satisfies `reach.guarantee`, recomputed from `reach.events`: everything else that
-    leaves this function (errors, stages) depends on the schema and on public arguments only.
+    leaves this function (errors, stages) depends on the schema, on public arguments and on noisy values only.
     """
     domain, groups = with_bins(item, by, domain, groups)
     query = Query(
