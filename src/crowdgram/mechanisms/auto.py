@@ -59,8 +59,9 @@ the noise.
 """
 PAID, LEAST_PAID, MOST_PAID = 0.25, 0.02, 0.5
 """Before rounds, a further histogram of users by rows costs them this part of what knowing the crowd would save. It is
-left out if its share of the budget would be below the second number, and has no larger one than the third.
+left out if its share of the budget would be below the second number, and all of them have at most the third.
 """
+MOST_LOOKS_BEFORE_ROUNDS = 4
 
 
 @dataclass(frozen=True)
@@ -259,21 +260,27 @@ def _rounds(
 
 
 def _look_again(counts: Counts, budget: Budget, pilot: Pilot, rows: RowHistogram, model: RoundsModel) -> RowHistogram:
-    """Users by rows once more, for a share of the budget that costs rounds a part of what knowing all would save."""
-    worth, noise = model.worth_knowing(pilot), model.noise_part(pilot)
-    kept = (1 + PAID * worth / noise) ** (-2 if budget.shape == "gaussian" else -1)
-    share = min(1 - kept, MOST_PAID)
-    if share < LEAST_PAID:
-        return rows
-    histogram = counts.sum(UsersByRows(RowHistogram.edges())) * HISTOGRAM_UNIT
-    noisy = budget.noisy("users by rows, for rounds", histogram, share)
-    deviation = budget.deviation(share, non_negative=True)
+    """Users by rows once more, for a share of the budget that costs rounds a part of what knowing all would save; and
+    again while it is worth that.
+    """
     edges = np.array(RowHistogram.edges(), dtype=np.float64)
-    # Together they have the tails of whichever is the noisier part: taken as Laplace unless that hardly counts.
-    laplace = budget.shape == "laplace" or deviation > rows.bins.deviations.min() / 2
-    bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, laplace)
-    seen = RowHistogram.of(bins + rows.bins)
-    return rows if seen.crowds is None else seen
+    spent = 0.0
+    for look in range(1, MOST_LOOKS_BEFORE_ROUNDS + 1):
+        pilot.rows = rows
+        worth, noise = model.worth_knowing(pilot), model.noise_part(pilot)
+        kept = (1 + PAID * worth / noise) ** (-2 if budget.shape == "gaussian" else -1)
+        share = min((1 - kept) * (1 - spent), MOST_PAID - spent)
+        if share < LEAST_PAID:
+            break
+        histogram = counts.sum(UsersByRows(RowHistogram.edges())) * HISTOGRAM_UNIT
+        noisy = budget.noisy(f"users by rows, for rounds, look {look}", histogram, share)
+        deviation = budget.deviation(share, non_negative=True)
+        bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, budget.shape == "laplace")
+        seen = RowHistogram.of(rows.bins + bins)
+        if seen.crowds is None:
+            break
+        rows, spent = seen, spent + share
+    return rows
 
 
 def _plain_bound(spending: PureFinish, pilot: Pilot, items: int) -> int:

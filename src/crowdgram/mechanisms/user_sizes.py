@@ -42,8 +42,8 @@ CLEARLY_MORE = 2.5
 """Standard deviations by which users exceed those before them if they are a crowd of their own."""
 UNLIKELY_READING = 0.01
 """Readings that are less likely are left out."""
-LIKELY_CROWD = 0.01
-"""Crowds less likely than this, compared with the likeliest, do not count in what is expected."""
+UNLIKELY_CROWDS = 0.02
+"""The least likely crowds, with this probability in all, do not count in what is expected."""
 LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
 
@@ -57,25 +57,32 @@ def merged(values: npt.NDArray[Number], edges: Floats, wider: Floats) -> npt.NDA
 @dataclass(frozen=True)
 class Bins:
     """A noisy histogram: `users[j]`, with noise of standard deviation `deviations[j]`, are larger than edges[j-1] and
-    at most edges[j]. `laplace`: the noise is Laplace, not Gaussian.
+    at most edges[j]. `laplace`: the noise is Laplace, not Gaussian. `added`: the histograms that it is the mean of.
     """
 
     users: Floats
     deviations: Floats
     edges: Floats
     laplace: bool
+    added: tuple[Bins, ...] = ()
+
+    @property
+    def looks(self) -> tuple[Bins, ...]:
+        """The histograms that were drawn."""
+        return self.added or (self,)
 
     def merged(self, edges: Floats) -> Bins:
         """The same users in wider bins, whose edges are among these."""
         users, variances = (merged(each, self.edges, edges) for each in (self.users, self.deviations**2))
-        return Bins(users, np.sqrt(variances), edges, self.laplace)
+        return Bins(users, np.sqrt(variances), edges, self.laplace, tuple(each.merged(edges) for each in self.added))
 
     def __add__(self, other: Bins) -> Bins:
         """Two looks at the same users, weighed by inverse variance, in the bins that both have."""
         edges = np.intersect1d(self.edges, other.edges)
         one, two = self.merged(edges), other.merged(edges)
         users, deviations = inverse_variance_mean(one.users, one.deviations, two.users, two.deviations)
-        return Bins(users, deviations, edges, self.laplace)
+        looks = tuple(look.merged(edges) for look in (*self.looks, *other.looks))
+        return Bins(users, deviations, edges, self.laplace, looks)
 
 
 @dataclass(frozen=True)
@@ -118,8 +125,12 @@ class Crowds:
 
     @cached_property
     def likely(self) -> Crowds:
-        """Without crowds that are far less likely than others."""
-        kept = self.weights > LIKELY_CROWD * self.weights.max()
+        """Without the least likely crowds. One by one they may be unlikely, as groups of heavy users are, and together
+        not.
+        """
+        order = np.argsort(-self.weights)
+        enough = int(np.searchsorted(np.cumsum(self.weights[order]), 1 - UNLIKELY_CROWDS)) + 1
+        kept = np.isin(np.arange(len(order)), order[:enough])
         if kept.all():
             return self
         return replace(
@@ -225,8 +236,8 @@ def _tails(
     c anything from 0 (a power law) to a log-normal's. They begin within what is seen; or, if a crowd `may_end` sharply
     (nobody flies on more days than a year has), with its last bin, for the misfit that is expected of the bins before.
     Beside it there may be a group of heavy users (robots, shared accounts): any share of rows, in any octave, is as
-    likely as another. The likelihood is that of the last octaves seen and of the noise beyond: of Laplace noise,
-    rounded at the top, as looks are added and crowds are no formula. Returns users, probabilities, the part who are
+    likely as another. The likelihood is that of the last octaves seen and of the noise beyond, of each look by itself:
+    of Laplace noise, rounded at the top, as crowds are no formula. Returns users, probabilities, the part who are
     heavy, and which group it is.
     """
     x = np.log2(sizes)
@@ -255,18 +266,25 @@ def _tails(
     strange = np.concatenate([np.zeros((1, len(away))), groups])
     expected = (own[:, None, :] + strange).reshape(-1, len(away))
     chances = np.append(NO_HEAVY_USERS, np.full(len(groups), (1 - NO_HEAVY_USERS) / max(len(groups), 1)))
-    away = np.abs(seen - expected) / np.sqrt(variance)
-    misfit = np.where(beyond & bins.laplace, np.sqrt(1 + 2 * away**2) - 1, 0.5 * away**2)
-    fit = -misfit.sum(axis=1) + np.add.outer(prior, np.log(chances)).ravel()
-    weights = np.exp(fit - fit.max())
-    keep = weights > 1e-3
-    tails = np.zeros((int(keep.sum()), len(sizes)))
-    tails[:, part] = np.where(beyond, expected[keep], 0.0)
+    fit = np.add.outer(prior, np.log(chances)).ravel()
+    fit -= 0.5 * ((seen - expected)[:, ~beyond] ** 2 / variance[~beyond]).sum(axis=1)
+    for look in bins.looks:
+        squares = ((look.users[part] - expected)[:, beyond] / look.deviations[part][beyond]) ** 2
+        fit -= (np.sqrt(1 + 2 * squares) - 1 if look.laplace else 0.5 * squares).sum(axis=1)
+    weights = np.exp(fit - fit.max()).reshape(len(own), len(strange))
+    # Beside heavy users, only the likeliest tail of the crowd itself.
+    kinds = np.append(np.zeros(len(own), dtype=np.int64), np.arange(1, len(strange)))
+    tail = np.append(np.arange(len(own)), weights[:, 1:].argmax(axis=0))
+    weights = np.append(weights[:, 0], weights[:, 1:].sum(axis=0))
+    keep = weights > 1e-3 * weights.max()
+    kinds, tail, weights = kinds[keep], tail[keep], weights[keep]
+    expected = own[tail] + strange[kinds]
+    tails = np.zeros((len(weights), len(sizes)))
+    tails[:, part] = np.where(beyond, expected, 0.0)
     left = np.cumsum(tails[:, ::-1], axis=1)[:, ::-1]
-    kinds = np.tile(np.arange(len(strange)), len(own))[keep]
     parts = np.zeros(tails.shape)
-    parts[:, part] = np.where(beyond, strange[kinds] / np.maximum(expected[keep], 1e-300), 0.0)
-    return np.where(left > LEAST, tails, 0.0), weights[keep] / weights[keep].sum(), parts, kinds
+    parts[:, part] = np.where(beyond, strange[kinds] / np.maximum(expected, 1e-300), 0.0)
+    return np.where(left > LEAST, tails, 0.0), weights / weights.sum(), parts, kinds
 
 
 @dataclass(frozen=True)
