@@ -188,3 +188,18 @@ def test_a_query_selects_the_column_as_it_is(tmp_path, address):
     for query in ("later AS day", "date '2026-11-05' AS day", "coalesce(later, day) AS day", "t.later AS day"):
         with pytest.raises(InvalidArgument, match=r"'day': needs to be a column of the table.*of two periods"):
             kept(asked(f"SELECT u, i, {query} FROM t"))
+
+
+def test_nanoseconds_are_rounded_down_wherever_they_are_read(tmp_path):
+    """Or the last of October would be read with November in a database, and with October elsewhere."""
+    ends = [1793491200 * 10**9 + rest for rest in (-1000, -999, -500, -1, 0, 1)]
+    odd = [-1, -999, -1000, -1001, 2**63 - 2, -(2**63) + 10**14]
+    moments = pa.array([*ends, *odd], pa.int64())
+    stored = pa.table({"u": range(12), "i": range(12), "day": moments.cast(pa.timestamp("ns"))})
+    with duckdb.connect(str(tmp_path / "all.duckdb")) as connection:
+        connection.register("numbers", pa.table({"u": range(12), "i": range(12), "n": moments}))
+        connection.execute("CREATE TABLE rows AS SELECT u, i, make_timestamp_ns(n) AS day FROM numbers")
+    before = Within("day", date(1969, 12, 1), date(1970, 1, 1))
+    for source in (stored, Database(f"duckdb:///{tmp_path}/all.duckdb", table="rows")):
+        assert kept(source) == [4, 5]
+        assert kept(source, within=before) == [6, 7, 8, 9]

@@ -230,13 +230,22 @@ def _shifted(column: Any) -> Any:
     if _is_opaque(kind):
         return _there_or_not(kind).take(column.is_null().cast(pa.int8()))
     if pa.types.is_null(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"):
-        return column.cast(_finer(kind), safe=False)
+        return (column if pa.types.is_null(kind) else _microseconds(column)).cast(_finer(kind))
     first, last = _SECONDS
     if pa.types.is_date64(kind) or kind.unit == "ms":
         first, last = first * 1000, last * 1000 + 999
     number = column.cast(pa.int64())
     inside = pc.and_(pc.greater_equal(number, first), pc.less_equal(number, last))
     return pc.if_else(inside, number, pa.scalar(None, pa.int64())).cast(kind).cast(_finer(kind), safe=False)
+
+
+def _microseconds(column: Any) -> Any:
+    """Nanoseconds rounded down, before 1970 as after: a moment belongs to one month."""
+    import pyarrow.compute as pc
+
+    number = column.cast(pa.int64())
+    nearer = pc.divide(number, 1000)  # to zero
+    return pc.subtract(nearer, pc.less(number, pc.multiply(nearer, 1000)).cast(pa.int64()))
 
 
 def _there_or_not(kind: pa.DataType) -> pa.Array:

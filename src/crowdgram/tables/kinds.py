@@ -99,15 +99,33 @@ def key(engine: Engine, column: Any) -> Any:
     return engine.exact(column) if dtype.is_string() else moment(column)
 
 
+@ibis.udf.scalar.builtin(name="epoch_ns", signature=(("timestamp(9)",), "int64"))  # type: ignore[untyped-decorator]
+def _nanoseconds(moment: Any) -> Any:
+    """Since 1970; only DuckDB has such moments. Null if infinite."""
+
+
+@ibis.udf.scalar.builtin(name="divide", signature=(("int64", "int64"), "int64"))  # type: ignore[untyped-decorator]
+def _nearer_zero(number: Any, by: Any) -> Any:
+    """A whole number divided, the rest left out. Ibis divides whole numbers as doubles, which hold 53 bits."""
+
+
+@ibis.udf.scalar.builtin(name="make_timestamp", signature=(("int64",), "timestamp(6)"))  # type: ignore[untyped-decorator]
+def _of_microseconds(number: Any) -> Any:
+    """Since 1970."""
+
+
 def moment(column: Any) -> Any:
-    """A date, or a timestamp without zone in microseconds, in the years 1 to 9999; else null. Others as they are."""
+    """A date, or a timestamp without zone, in microseconds, in the years 1 to 9999; else null. Others as they are."""
     dtype = column.type()
     if dtype.is_date():
         return _in_years(column)
     if not dtype.is_timestamp():
         return column
-    if dtype.scale != 9:
-        column = _in_years(column)  # before the cast, which fails beyond the range of microseconds
+    if dtype.scale == 9:
+        # Down, as from Arrow: a cast rounds to the nearest, which may be the first of the next month.
+        number = _nanoseconds(column)
+        return _in_years(_of_microseconds(_nearer_zero(number, 1000) - ibis.ifelse(number % 1000 < 0, 1, 0)))
+    column = _in_years(column)  # before the cast, which fails beyond the range of microseconds
     # In UTC, which engines are set to until the end of a release.
     return _in_years(column.cast(_MICROSECONDS))
 
