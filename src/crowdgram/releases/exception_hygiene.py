@@ -62,7 +62,7 @@ def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P,
                 made = call(*args, **kwargs)
             except (CrowdgramError, ImportError, PrivacyWarning) as error:
                 left = error
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 (it is raised below)
                 left = error if any(error is one for one, _ in callers) else _in_our_words(error)
         del args, kwargs  # the table, if it is a frame: it stays in the caller's frames only
         if left is None:
@@ -75,7 +75,8 @@ def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P,
             _clear_behind(own[-1])
         else:
             left.__cause__ = left.__context__ = left.__traceback__ = None
-        del callers, raised  # errors that were not the last, with all of their frames
+        callers.clear()  # errors that were not the last, with all of their frames
+        raised.clear()
         raise left
 
     return run
