@@ -30,6 +30,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "check_items",
     "check_promise",
+    "decoded",
     "head_to_json",
     "item_to_json",
     "items_to_json",
@@ -38,6 +39,7 @@ __all__ = [
     "load_joint",
     "parse",
     "parse_document",
+    "read_bytes",
     "read_document",
     "read_head",
     "read_items",
@@ -82,12 +84,23 @@ def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a saved file."""
-    where = os.fspath(path)
+    return decoded(read_bytes(path), os.fspath(path))
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of a saved file."""
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UnreadableSource(f"{where!r} cannot be read: {error.strerror or type(error).__name__}.") from None
-    except ValueError:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # a ValueError is of the name
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise UnreadableSource(f"{os.fspath(path)!r} cannot be read: {reason}.") from None
+
+
+def decoded(content: bytes, where: str) -> str:
+    """The content of a saved file as text; `where` it comes from is for errors."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
         raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
 
 
