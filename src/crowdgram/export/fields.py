@@ -10,18 +10,18 @@ import numpy as np
 from ..arrays import Floats
 from ..errors import InvalidArgument
 
-__all__ = ["MOST", "read_columns", "read_figures", "read_parameters", "read_versions", "read_word"]
+__all__ = ["LARGEST_FIGURE", "read_columns", "read_figures", "read_parameters", "read_versions", "read_word"]
 
-MOST = 1e100
+LARGEST_FIGURE = 1e100
 """No figure of a table is larger, and of what is not the squares are finite."""
 
 
 def read_figures(document: Mapping[str, Any], name: str, *, signed: bool = False) -> Floats:
     """A field that has a number for each item."""
     found = np.array(document[name], dtype=np.float64)
-    low = -MOST if signed else 0.0
-    if found.ndim != 1 or not np.all((found >= low) & (found <= MOST)):
-        raise InvalidArgument(f"its {name} need to be numbers from {low:g} to {MOST:g}", argument=None)
+    low = -LARGEST_FIGURE if signed else 0.0
+    if found.ndim != 1 or not np.all((found >= low) & (found <= LARGEST_FIGURE)):
+        raise InvalidArgument(f"its {name} need to be numbers from {low:g} to {LARGEST_FIGURE:g}", argument=None)
     return found
 
 
@@ -72,7 +72,7 @@ def _checked(what: str, value: Any, kind: Kind) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
+    return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST_FIGURE <= value <= LARGEST_FIGURE
 
 
 _TEXT: Kind = ("text", lambda value: isinstance(value, str))

@@ -21,7 +21,7 @@ from ..privacy.guarantee import MAX_EPSILON
 from ..results.grouped import GroupedRelease
 from ..results.release import OWN_SUM, Release
 from ..results.values import Item, Other, Quantity, fault_of_column, is_unlisted, values_of
-from .fields import MOST, read_columns, read_figures, read_parameters, read_versions, read_word
+from .fields import LARGEST_FIGURE, read_columns, read_figures, read_parameters, read_versions, read_word
 from .json_text import document_parts, document_text
 from .writing import write_whole
 
@@ -314,7 +314,7 @@ def read_head(document: dict[str, Any]) -> LedgerHead | None:
 
 def _read_divisor(values: Any) -> Divisor:
     own, error = float(values["own"]), float(values["error"])
-    if not 0 <= own <= 1 or not 0 <= error <= MOST:
+    if not 0 <= own <= 1 or not 0 <= error <= LARGEST_FIGURE:
         raise InvalidArgument("its divisor needs an own part from 0 to 1 and an error of at least 0", argument=None)
     return Divisor(own, error)
 
@@ -328,7 +328,7 @@ def _read_total(values: Any) -> Total | None:
         raise InvalidArgument(
             "its total needs a row_bound of at least 1, or null, and biased as true or false", argument=None
         )
-    if not 0 < float(value) <= MOST or not 0 <= float(error) <= MOST:
+    if not 0 < float(value) <= LARGEST_FIGURE or not 0 <= float(error) <= LARGEST_FIGURE:
         raise InvalidArgument("its total needs a value above 0 and an error of at least 0", argument=None)
     return Total(float(value), float(error), bound, biased)
 
@@ -341,7 +341,7 @@ def _read_users(values: Any, document: dict[str, Any]) -> Quantity | None:
     if values is None:
         return None
     value, lower, upper = (float(values[name]) for name in ("value", "lower", "upper"))
-    if not 0 <= lower <= value <= upper <= MOST:
+    if not 0 <= lower <= value <= upper <= LARGEST_FIGURE:
         raise InvalidArgument("its users need a value within an interval of numbers of at least 0", argument=None)
     return Quantity(value, lower, upper, float(document["confidence"]))
 
@@ -365,7 +365,7 @@ def _check_shape(release: Release) -> None:
         raise InvalidArgument("its probabilities need to sum to 1", argument=None)
     if release.weight not in ("rows", "users"):
         raise InvalidArgument(f"its weight is {release.weight!r}", argument=None)
-    if not 0 <= release.predicted_l1_error <= MOST:
+    if not 0 <= release.predicted_l1_error <= LARGEST_FIGURE:
         raise InvalidArgument(
             f"its predicted_l1_error is {release.predicted_l1_error!r}, and needs to be a number of at least 0",
             argument=None,

@@ -11,7 +11,7 @@ from ..privacy import Guarantee, event_from_dict, event_to_dict
 from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.values import Quantity
-from .fields import MOST, read_columns, read_figures, read_parameters, read_versions
+from .fields import LARGEST_FIGURE, read_columns, read_figures, read_parameters, read_versions
 from .json_file import DAMAGE, check_items, check_promise, head_to_json, items_to_json, kinds_of, read_head, read_items
 from .json_text import document_text
 
@@ -93,7 +93,7 @@ def _ends(quantity: Quantity) -> dict[str, float]:
 
 def _quantity(values: Any, confidence: float) -> Quantity:
     value, lower, upper = (float(values[name]) for name in ("value", "lower", "upper"))
-    if not 0 <= lower <= value <= upper <= MOST:
+    if not 0 <= lower <= value <= upper <= LARGEST_FIGURE:
         raise InvalidArgument("its users need a value within an interval of numbers of at least 0", argument=None)
     return Quantity(value, lower, upper, confidence)
 
@@ -102,7 +102,7 @@ def _check(reach: Reach) -> None:
     check_items(reach.items, reach.item_columns)
     if np.any(reach.lower > reach.counts + 1e-6) or np.any(reach.upper < reach.counts - 1e-6):
         raise InvalidArgument("its intervals need to hold its counts", argument=None)
-    if reach.users.value < 1 or not 0 < reach.confidence < 1 or not 0 <= reach.predicted_l1_error <= MOST:
+    if reach.users.value < 1 or not 0 < reach.confidence < 1 or not 0 <= reach.predicted_l1_error <= LARGEST_FIGURE:
         raise InvalidArgument(
             "it needs at least one user, a confidence between 0 and 1 and a predicted error of at least 0",
             argument=None,
