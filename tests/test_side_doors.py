@@ -140,16 +140,44 @@ def test_our_own_errors_leave_their_frames_behind(monkeypatch):
     assert SECRET not in all_that_hangs_on(caught.value)
 
 
-def test_what_a_callers_own_progress_raises_is_passed_on():
+def test_what_a_callers_own_progress_raises_takes_its_own_frames_along_and_none_of_ours():
     class Mine(Exception):
         pass
 
     def stop(stage):
-        if stage == "estimating":
-            raise Mine("stop")
+        if stage == "adding noise":
+            mine = "a variable of progress"
+            try:
+                int(mine)
+            except ValueError as error:
+                raise Mine("stop") from error
 
-    with pytest.raises(Mine, match="stop"):
-        release(table(), progress=stop)
+    with pytest.raises(Mine, match="stop") as caught:
+        release(table(), mechanism="laplace", delta=0.0, progress=stop)
+    assert isinstance(caught.value.__cause__, ValueError)
+    frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
+    assert [frame.f_code.co_name for frame in frames][-2:] == ["run", "stop"]
+    assert frames[-1].f_locals["mine"] == "a variable of progress"
+    # A frame keeps those that called it: the mechanism's held exact sums.
+    behind = list(traceback.walk_stack(frames[-1].f_back))
+    assert any(frame.f_code.co_filename.endswith("baselines.py") for frame, _ in behind)
+    ours = os.path.dirname(crowdgram.__file__)
+    held = [frame.f_locals for frame, _ in behind if frame.f_code.co_filename.startswith(ours) and frame.f_locals]
+    assert len(held) == 1  # that which has raised it
+    assert not {"args", "kwargs"} & set(held[0])  # the table
+    assert held[0]["callers"] == held[0]["raised"] == []  # other errors
+
+
+@pytest.mark.parametrize("error", [EngineFailure("mine"), BrokenPipeError("mine")])
+def test_what_a_callers_own_progress_raises_is_passed_on_whatever_it_is(error):
+    class Printed:
+        def __call__(self, stage):
+            raise error from ValueError("why")
+
+    with pytest.raises(type(error), match="mine") as caught:
+        release(table(), progress=Printed())
+    assert caught.value is error
+    assert str(caught.value.__cause__) == "why"
 
 
 def test_an_argument_too_many_is_an_ordinary_error():

@@ -120,6 +120,17 @@ def test_the_ledger_is_not_overwritten(folder):
     assert Ledger.open("visits.ledger").history() == []
 
 
+@pytest.mark.parametrize("name", ["visits.ledger-journal", "./visits.ledger-wal", "folder/../visits.ledger-shm"])
+def test_nothing_is_written_where_sqlite_keeps_its_journal(folder, name):
+    (folder / "folder").mkdir()
+    recovered = run("ledger", "recover", "visits.ledger", "-o", name)
+    for done in (release(output=name), release("--csv", name), recovered):
+        assert done.exit_code == 2
+        assert "is the name of a journal of the ledger 'visits.ledger'" in done.output
+    assert not list(folder.glob("visits.ledger-*"))
+    assert Ledger.open("visits.ledger").history() == []
+
+
 def test_labels_cannot_steer_a_terminal(folder):
     assert release("--label", "\x1b[31mred [bold]x[/bold]\u202e").exit_code == 0
     history = run("ledger", "history", "visits.ledger").output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+from pathlib import Path
 
 import pytest
 import yaml
@@ -35,6 +36,21 @@ def test_one(folder):
         assert run(name, "-o", "page.html", "--force").output == "Wrote page.html.\n"
         text = (folder / "page.html").read_text(encoding="utf-8")
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() in text  # of the file that was read
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_is_read_once(monkeypatch):
+    """Else the page could show one release, and the digest of another that took its place meanwhile."""
+    seen = []
+
+    def watched(read):
+        return lambda path, *given, **named: seen.append(path) or read(path, *given, **named)
+
+    for name in ("read_bytes", "read_text"):
+        monkeypatch.setattr(Path, name, watched(getattr(Path, name)))
+    assert run("one.json", "-o", "page.html").exit_code == 0
+    assert run("one.json", "--registry", "-o", "entry.yaml").exit_code == 0
+    assert seen.count(Path("one.json")) == 2  # by each
 
 
 def test_several(folder):

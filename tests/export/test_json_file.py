@@ -43,7 +43,7 @@ def made(items=("b", "a", "ü\n$"), events=None):
 
 
 def test_round_trip(tmp_path):
-    for number, one in enumerate([made(), made([3, -1, 2**63]), made(["only"])]):
+    for number, one in enumerate([made(), made([3, -1, 2**62]), made([3, 1, 2**63]), made(["only"])]):
         path = tmp_path / f"{number}.json"
         one.save(path)
         for again in (load(path), crowdgram.load(str(path)), Release.load(path)):
@@ -202,10 +202,73 @@ def test_a_missing_key_is_named(tmp_path, key):
         ("measured", [0.5]),
         ("measured", ["x", "y", "z"]),
         ("other_errors", [-1, 0, 0]),
+        ("items", "abc"),
+        ("items", [7, "a", "b"]),
+        ("items", [-1, 2**63, 3]),
+        ("items", [1, 2, 2**64]),
+        ("item_kinds", ["magic"]),
+        ("item_kinds", [["string"]]),
+        ("item_columns", "c"),
+        ("item_columns", [5]),
+        ("mechanism", 5),
+        ("versions", {"numpy": 2}),
+        ("parameters", []),
+        ("predicted_l1_error", -0.1),
+        ("predicted_l1_error", 1e300),
+        ("noise_errors", [1e300, 0, 0]),
     ],
 )
 def test_damage_is_noticed(tmp_path, key, value):
     refused(saved(tmp_path, **{key: value}), "damaged")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "needed"),
+    [
+        ("max_rows_per_user", "x", "whole number of at least 1"),
+        ("max_rows_per_user", 8.5, "whole number of at least 1"),
+        ("max_rows_per_user", True, "whole number of at least 1"),
+        ("rows_above_bound", {"a": 1}, "a number"),
+        ("rows_above_bound_low", 1e300, "a number"),
+        ("released_on", 20260101, "text"),
+        ("of another version", [1], "a number, a text, true or false"),
+    ],
+)
+def test_a_parameter_of_another_type_is_named(tmp_path, name, value, needed):
+    refused(saved(tmp_path, parameters={"items": 3, name: value}), f"its parameter {name!r} is", needed)
+
+
+def test_parameters_that_are_not_known_are_kept(tmp_path):
+    given = {"items": 3, "max_rows_per_user": None, "of another version": False, "and another": 1.5}
+    assert load(saved(tmp_path, parameters=given)).parameters == given
+
+
+@pytest.mark.parametrize("key", ["items", "mechanism", "parameters"])
+def test_half_a_character_is_no_text(tmp_path, key):
+    half, whole = "a \ud83d", "a \U0001f600"
+    for text in (half, whole):
+        path = saved(tmp_path, **{key: {"items": [text, "b", "c"], "parameters": {text: 1}}.get(key, text)})
+        assert "\\ud83d" in path.read_text()
+        if text == half:
+            refused(path, "is damaged", "half a character")
+    load(path).save(tmp_path / "again.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("NaN", "NaN, which is no number"), ("-Infinity", "-Infinity, which is no number"), ("1e999", "inf, and needs")],
+)
+def test_what_is_no_number(tmp_path, content, said):
+    path = saved(tmp_path, predicted_l1_error=0.125)
+    path.write_text(path.read_text().replace("0.125", content))
+    refused(path, said)
+
+
+def test_timestamps_have_no_zone(tmp_path):
+    items = [f"2024-01-0{day}T00:00:00" for day in (1, 2, 3)]
+    assert load(saved(tmp_path, item_kinds=["timestamp"], items=items)).items[2] == datetime.datetime(2024, 1, 3)
+    zoned = ["0001-01-01T00:00:00+14:00", *items[1:]]
+    refused(saved(tmp_path, item_kinds=["timestamp"], items=zoned), "timestamps without a time zone")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"user,item\n", b"\xff\xfe", b"[" * 100_000, b'"text"', b"[]", b"null"])

@@ -90,6 +90,19 @@ def test_whole_or_not_at_all(tmp_path, monkeypatch, broken, before):
     assert not before or path.read_text() == before
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_without_links_the_name_is_given_back(tmp_path, monkeypatch, error):
+    def fails(draft, target):
+        assert stat.S_IMODE(os.stat(target).st_mode) == 0o600
+        raise error
+
+    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises((UnwritableTarget, KeyboardInterrupt)):
+        made().save(tmp_path / "r.json")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt

@@ -207,6 +207,30 @@ class TestRefusing:
             assert len(state(tmp_path / name)) == 1
         assert {one.name for one in tmp_path.iterdir()} >= {"a?mode=memory", ":memory:", "100%41"}
 
+    def test_messages_name_the_path_as_it_was_written(self, ledger, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        opened = Ledger.open("./visits.ledger")
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir("elsewhere")
+        assert charge(opened) == 1  # the same file, wherever the program goes
+        with pytest.raises(InvalidArgument) as wrong:
+            opened.check_adjacency(Guarantee(0.1, adjacency="replace"))
+        opened.path.write_bytes(b"")
+        with pytest.raises(LedgerFailure) as empty:
+            charge(opened)
+        with pytest.raises(LedgerFailure) as missing:
+            Ledger.open(Path("missing.ledger"))
+        for caught, name in ((wrong, "./visits.ledger"), (empty, "./visits.ledger"), (missing, "missing.ledger")):
+            assert repr(name) in str(caught.value)
+            assert str(tmp_path) not in str(caught.value)
+        assert empty.value.path == opened.path == tmp_path / "visits.ledger"
+
+    def test_a_file_that_would_be_taken_for_its_journal(self, tmp_path, path):
+        (tmp_path / "visits.ledger-journal").write_text("something else")
+        with pytest.raises(LedgerFailure, match=r"has 'visits\.ledger-journal' beside it"):
+            Ledger.create(path, 1.0)
+        assert [one.name for one in tmp_path.iterdir()] == ["visits.ledger-journal"]
+
     @pytest.mark.parametrize(
         ("version", "said"),
         [(0, "Make a new one"), (1, "Make a new one"), (2, "Make a new one"), (4, "newer Crowdgram")],

@@ -76,6 +76,33 @@ class TestHeads:
             ledger.spent()
         assert not any(entry.finished for entry in Ledger.open(path).history())
 
+    def test_a_ledger_remembers_from_when_it_is_opened(self, ledger, path, tmp_path):
+        shutil.copy(path, tmp_path / "backup")
+        charge(ledger)
+        opened = [Ledger.open(path) for _ in range(3)]  # none of them has looked at a charge
+        shutil.copy(tmp_path / "backup", path)
+        for one, action in zip(opened, (charge, Ledger.history, Ledger.check), strict=True):
+            with pytest.raises(LedgerFailure, match="has 0 charges, and had 1"):
+                action(one)
+        assert Ledger.open(path).history() == []
+
+    @pytest.mark.parametrize("change_of_head", ["DELETE FROM head", "UPDATE head SET number = 'x'"])
+    def test_a_ledger_without_a_head_is_not_opened(self, ledger, path, change_of_head):
+        change(path, change_of_head)
+        with pytest.raises(LedgerFailure, match="is damaged"):
+            Ledger.open(path)
+
+    def test_a_last_charge_is_cut_off_by_plain_sql(self, ledger, path):
+        """The head is set back by what the file holds: no digest is computed. It is as an older copy is."""
+        early, late = charge(ledger), charge(ledger)
+        change(path, "DELETE FROM charges WHERE number = 2")
+        with pytest.raises(LedgerFailure, match="is damaged"):
+            charge(Ledger.open(path))
+        change(path, "UPDATE head SET number = 1, digest = (SELECT digest FROM charges WHERE number = 1)")
+        assert Ledger.open(path).check([early]) == early
+        with pytest.raises(LedgerFailure, match="had 2: it is an older copy, or was cut off"):
+            Ledger.open(path).check([late])
+
     def test_two_copies_that_are_both_used(self, ledger, path, tmp_path):
         charge(ledger)
         shutil.copy(path, tmp_path / "copy")

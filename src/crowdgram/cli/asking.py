@@ -91,6 +91,7 @@ def asking(
     embedded engine as it is.
     """
     from ..privacy import Ledger
+    from .ledgers import check_apart
     from .progress import Stages
 
     if label and ledger is None:
@@ -119,6 +120,9 @@ def asking(
         check_target("--csv", csv, read, force=force)
     budget = None
     if ledger is not None:
+        for option, target in (("--output", output), ("--csv", csv)):
+            if target is not None:
+                check_apart(option, target, ledger)
         budget = Ledger.open(ledger, label=label, period=period, period_column=period_column)
         budget.check_period()
     with contextlib.ExitStack() as stack:

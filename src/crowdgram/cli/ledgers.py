@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..privacy import Entry, Ledger, LedgerHead
     from ..results import GroupedReach, GroupedRelease, Reach, Release
 
-__all__ = ["create", "history", "recover", "save_release", "show", "verify"]
+__all__ = ["check_apart", "create", "history", "recover", "save_release", "show", "verify"]
 
 USUAL_PART = 0.01
 """Of the ledger's delta: what `show` takes for the delta of a release to come."""
@@ -134,7 +134,7 @@ def _show_all_periods(ledger: Ledger, head: LedgerHead, *, as_json: bool) -> Non
     console.print(table)
     if entries:
         console.print()
-        opened = partial(Ledger.open, ledger.path)
+        opened = partial(Ledger.open, ledger.written)
         show_periods(console, entries, spent, lambda name: _would_fit(opened(period=name), last=True)[0])
 
 
@@ -230,11 +230,23 @@ def recover(
     from .. import releases
     from ..privacy import Ledger
 
-    if output.resolve() == path.resolve():
-        raise UnwritableTarget(f"--output {str(output)!r} would overwrite the ledger. Give another name.")
+    check_apart("--output", output, path)
     write_release(releases.recover(Ledger.open(path, period=period), number), output, overwrite=force)
     if not quiet and not is_standard(output):
         _say(f"Saved to {output}.")
+
+
+def check_apart(option: str, output: Path, ledger: Path) -> None:
+    """Refuse to write over a ledger, or to a name that SQLite takes for its journal, and removes."""
+    from ..privacy.ledger_file import journals_of
+
+    if output.resolve() == ledger.resolve():
+        raise UnwritableTarget(f"{option} {str(output)!r} would overwrite the ledger. Give another name.")
+    if output.parent.resolve() / output.name in journals_of(ledger.parent.resolve() / ledger.name):
+        raise UnwritableTarget(
+            f"{option} {str(output)!r}: is the name of a journal of the ledger {str(ledger)!r}, so it would be "
+            "removed. Give another name."
+        )
 
 
 def write_release(release: Release | GroupedRelease | Reach | GroupedReach, output: Path, *, overwrite: bool) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,9 +13,6 @@ from ..errors import InvalidArgument
 from .command import ForceOption, QuietOption
 from .measures import MEASURE, MeasureChoice
 from .streams import is_standard
-
-if TYPE_CHECKING:
-    from ..results import GroupedReach, GroupedRelease, Reach, Release
 
 __all__ = ["report"]
 
@@ -88,6 +84,7 @@ def _page(
     operator: Path | None,
     ledger: Path | None,
 ) -> str:
+    from ..export.documents import load_hashed
     from ..present.report import page, page_of_several
 
     for option, given in (("--operator", operator), ("--ledger", ledger)):
@@ -99,11 +96,11 @@ def _page(
             argument="--label",
         )
     if len(paths) == 1 and not labels:
-        result, digest = _read(paths[0])
+        result, digest = load_hashed(paths[0])
         _check_measure(paths[0], result, measure)
         return page(result, title, measure.value, digest)
     names = _labels(paths, labels)
-    found = [_read(path) for path in paths]
+    found = [load_hashed(path) for path in paths]
     for path, (result, _) in zip(paths, found, strict=True):
         _check_measure(path, result, measure)
     results = {name: result for name, (result, _) in zip(names, found, strict=True)}
@@ -126,6 +123,7 @@ def _labels(paths: Sequence[Path], labels: Sequence[str]) -> list[str]:
 
 
 def _record(paths: Sequence[Path], operator: Path | None, ledger: Path | None) -> str:
+    from ..export.documents import load_hashed
     from ..present.record import read_operator, record
     from ..privacy import Ledger
 
@@ -134,16 +132,8 @@ def _record(paths: Sequence[Path], operator: Path | None, ledger: Path | None) -
             f"{str(paths[1])!r}: an entry of the registry is of one release. Give one file.", argument=None
         )
     given = None if operator is None else read_operator(operator)
-    result, digest = _read(paths[0])
+    result, digest = load_hashed(paths[0])
     return record(result, operator=given, ledger=None if ledger is None else Ledger.open(ledger), digest=digest)
-
-
-def _read(path: Path) -> tuple[Release | GroupedRelease | Reach | GroupedReach, str]:
-    """A saved result, and the SHA-256 of its file."""
-    from ..export import load
-
-    found = load(path)
-    return found, hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _check_measure(path: Path, result: object, measure: MeasureChoice) -> None:

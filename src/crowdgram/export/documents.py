@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import Any
 
@@ -10,12 +11,12 @@ from ..results.grouped import GroupedRelease
 from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
-from .json_file import parse_document, read_document, read_text, to_parts
+from .json_file import decoded, parse_document, read_bytes, read_document, read_text, to_parts
 from .json_file import to_text as release_to_text
 from .reach_file import REACH_SCHEMA, parse_reach, reach_to_text
 from .writing import write_whole
 
-__all__ = ["load", "load_reach", "parse", "parse_values", "save", "to_text"]
+__all__ = ["load", "load_hashed", "load_reach", "parse", "parse_values", "save", "to_text"]
 
 
 def to_text(result: Release | GroupedRelease | Reach | GroupedReach) -> str:
@@ -34,6 +35,12 @@ def save(
 def load(path: str | os.PathLike[str]) -> Release | GroupedRelease | Reach | GroupedReach:
     """Read a saved release, grouped release or reach, checking its schema version and its shape."""
     return parse(read_text(path), os.fspath(path))
+
+
+def load_hashed(path: str | os.PathLike[str]) -> tuple[Release | GroupedRelease | Reach | GroupedReach, str]:
+    """A saved result, and the SHA-256 of the file that it was read from, which is read once."""
+    content, where = read_bytes(path), os.fspath(path)
+    return parse(decoded(content, where), where), hashlib.sha256(content).hexdigest()
 
 
 def load_reach(path: str | os.PathLike[str]) -> Reach:

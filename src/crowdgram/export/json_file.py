@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 import os
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -20,14 +20,17 @@ from ..privacy import Event, Guarantee, LedgerHead, check, event_from_dict, even
 from ..privacy.guarantee import MAX_EPSILON
 from ..results.grouped import GroupedRelease
 from ..results.release import OWN_SUM, Release
-from ..results.values import Item, Other, Quantity, is_unlisted, values_of
+from ..results.values import Item, Other, Quantity, fault_of_column, is_unlisted, values_of
+from .fields import LARGEST_FIGURE, read_columns, read_figures, read_parameters, read_versions, read_word
 from .json_text import document_parts, document_text
 from .writing import write_whole
 
 __all__ = [
+    "DAMAGE",
     "SCHEMA_VERSION",
     "check_items",
     "check_promise",
+    "decoded",
     "head_to_json",
     "item_to_json",
     "items_to_json",
@@ -36,6 +39,7 @@ __all__ = [
     "load_joint",
     "parse",
     "parse_document",
+    "read_bytes",
     "read_document",
     "read_head",
     "read_items",
@@ -53,6 +57,8 @@ by their sum. Version 3 had neither `total` nor `users`: they are unknown.
 """
 _ARRAYS = ("probabilities", "standard_errors", "lower", "upper")
 _OPTIONAL = ("sampling_errors", "measured", "other_errors", "noise_errors")
+DAMAGE = (AttributeError, TypeError, ValueError, OverflowError, RecursionError, CrowdgramError)
+"""What reading a file raises if it holds something else than was written."""
 _VALUE_TYPES: dict[str, type] = {
     "boolean": bool,
     "integer": int,
@@ -61,6 +67,9 @@ _VALUE_TYPES: dict[str, type] = {
     "date": datetime.date,
     "uuid": uuid.UUID,
 }
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a character, as JSON escapes it. In UTF-8 there is none."""
 
 
 def save(release: Release | GroupedRelease, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -75,12 +84,23 @@ def load(path: str | os.PathLike[str]) -> Release | GroupedRelease:
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a saved file."""
-    where = os.fspath(path)
+    return decoded(read_bytes(path), os.fspath(path))
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of a saved file."""
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UnreadableSource(f"{where!r} cannot be read: {error.strerror or type(error).__name__}.") from None
-    except ValueError:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # a ValueError is of the name
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise UnreadableSource(f"{os.fspath(path)!r} cannot be read: {reason}.") from None
+
+
+def decoded(content: bytes, where: str) -> str:
+    """The content of a saved file as text; `where` it comes from is for errors."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
         raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
 
 
@@ -141,9 +161,15 @@ def parse(text: str, where: str) -> Release | GroupedRelease:
 
 
 def read_document(text: str, where: str) -> dict[str, Any]:
-    """The JSON values of a saved file, of whatever kind."""
+    """The JSON values of a saved file, of whatever kind: text that UTF-8 can hold, and numbers that JSON has."""
     try:
-        document = json.loads(text, object_pairs_hook=_distinct)
+        document = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_number)
+        if _HALF.search(text):
+            json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise UnreadableSource(f"{where!r} is damaged: it holds half a character (a lone surrogate).") from None
+    except InvalidArgument as error:
+        raise UnreadableSource(f"{where!r} is damaged: {error}.") from None
     except (ValueError, RecursionError):
         raise UnreadableSource(f"{where!r} is not JSON text, so it is not a saved release.") from None
     return document if isinstance(document, dict) else {}
@@ -155,6 +181,10 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("a key is there twice")
     return found
+
+
+def _no_number(name: str) -> float:
+    raise InvalidArgument(f"it holds {name}, which is no number", argument=None)
 
 
 def parse_document(document: dict[str, Any], where: str) -> Release | GroupedRelease:
@@ -178,9 +208,9 @@ def parse_document(document: dict[str, Any], where: str) -> Release | GroupedRel
             f"{where!r} has schema version {version!r}; this Crowdgram reads versions 1 to {SCHEMA_VERSION}. {step}"
         )
     try:
-        columns = tuple(str(name) for name in document.get("item_columns", ["item"]))
-        arrays: dict[str, Any] = {name: np.array(document[name], dtype=np.float64) for name in _ARRAYS}
-        arrays |= {name: _optional_array(document.get(name)) for name in _OPTIONAL}
+        columns = read_columns(document)
+        named = [*_ARRAYS, *(name for name in _OPTIONAL if document.get(name) is not None)]
+        arrays: dict[str, Any] = {name: read_figures(document, name, signed=name == "measured") for name in named}
         loaded = Release(
             items=read_items(document, columns),
             item_columns=columns,
@@ -192,10 +222,10 @@ def parse_document(document: dict[str, Any], where: str) -> Release | GroupedRel
             divisor=_read_divisor(document["divisor"]) if document["schema_version"] > 2 else OWN_SUM,
             guarantee=Guarantee.from_dict(document["guarantee"]),
             events=tuple(event_from_dict(event) for event in document["events"]),
-            mechanism=str(document["mechanism"]),
-            weight=str(document["weight"]),
-            parameters=dict(document["parameters"]),
-            versions=dict(document["versions"]),
+            mechanism=read_word(document, "mechanism"),
+            weight=read_word(document, "weight"),
+            parameters=read_parameters(document),
+            versions=read_versions(document),
             ledger_head=read_head(document),
         )
         _check_shape(loaded)
@@ -203,7 +233,7 @@ def parse_document(document: dict[str, Any], where: str) -> Release | GroupedRel
         return GroupedRelease(loaded) if document.get("grouped") is True else loaded
     except KeyError as error:
         raise UnreadableSource(f"{where!r} is a damaged release: {error} is missing.") from None
-    except (AttributeError, TypeError, ValueError, OverflowError, CrowdgramError) as error:
+    except DAMAGE as error:
         raise UnreadableSource(f"{where!r} is a damaged release: {str(error).rstrip('.')}.") from None
 
 
@@ -235,18 +265,29 @@ def item_to_json(item: Item) -> Any:
 
 
 def read_items(document: dict[str, Any], columns: tuple[str, ...]) -> tuple[Item, ...]:
-    kinds = document.get("item_kinds", [None])
+    kinds, rows = document.get("item_kinds", [None]), document["items"]
     if not isinstance(kinds, list) or len(kinds) != len(columns):
         raise InvalidArgument("its item_kinds need one entry for each item column", argument=None)
+    if not isinstance(rows, list):
+        raise InvalidArgument("its items need to be a list", argument=None)
     if len(columns) == 1:
-        return tuple(_read_value(value, kinds[0]) for value in document["items"])
-    rows = document["items"]
+        return tuple(_read_column(rows, kinds[0]))
     if not all(isinstance(row, list) and len(row) == len(columns) for row in rows):
         raise InvalidArgument(f"its items need to be lists of {len(columns)} values", argument=None)
-    return tuple(tuple(_read_value(v, k) for v, k in zip(row, kinds, strict=True)) for row in rows)
+    read = [_read_column([row[place] for row in rows], kind) for place, kind in enumerate(kinds)]
+    return tuple(zip(*read, strict=True))
 
 
-def _read_value(value: Any, kind: str | None) -> Any:
+def _read_column(values: list[Any], kind: Any) -> list[Any]:
+    """The values of one item column: all of the kind that is stated, or of one if none is, as in version 1."""
+    found = [_read_value(value, kind) for value in values]
+    fault = fault_of_column(found)
+    if fault is not None:
+        raise InvalidArgument(f"its items need to be {fault}", argument=None)
+    return found
+
+
+def _read_value(value: Any, kind: Any) -> Any:
     if isinstance(value, dict):
         if set(value) != {"other"} or not isinstance(value["other"], str):
             raise InvalidArgument("an item that is an object needs to be {'other': its name}", argument=None)
@@ -255,7 +296,7 @@ def _read_value(value: Any, kind: str | None) -> Any:
         if not isinstance(value, str):
             raise InvalidArgument(f"its items need to be {kind}s in text", argument=None)
         return uuid.UUID(value) if kind == "uuid" else _VALUE_TYPES[kind].fromisoformat(value)  # type: ignore[attr-defined]
-    if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, (int, str)):
+    if type(value) not in ((int, str) if kind is None else (_VALUE_TYPES.get(kind),)):
         raise InvalidArgument("its items need to be integers or strings, or of the kind that it states", argument=None)
     return value
 
@@ -271,13 +312,9 @@ def read_head(document: dict[str, Any]) -> LedgerHead | None:
     return None if found is None else LedgerHead.from_dict(found)
 
 
-def _optional_array(values: Any) -> Any:
-    return None if values is None else np.array(values, dtype=np.float64)
-
-
 def _read_divisor(values: Any) -> Divisor:
     own, error = float(values["own"]), float(values["error"])
-    if not 0 <= own <= 1 or not 0 <= error < math.inf:
+    if not 0 <= own <= 1 or not 0 <= error <= LARGEST_FIGURE:
         raise InvalidArgument("its divisor needs an own part from 0 to 1 and an error of at least 0", argument=None)
     return Divisor(own, error)
 
@@ -291,7 +328,7 @@ def _read_total(values: Any) -> Total | None:
         raise InvalidArgument(
             "its total needs a row_bound of at least 1, or null, and biased as true or false", argument=None
         )
-    if not 0 < float(value) < math.inf or not 0 <= float(error) < math.inf:
+    if not 0 < float(value) <= LARGEST_FIGURE or not 0 <= float(error) <= LARGEST_FIGURE:
         raise InvalidArgument("its total needs a value above 0 and an error of at least 0", argument=None)
     return Total(float(value), float(error), bound, biased)
 
@@ -304,7 +341,7 @@ def _read_users(values: Any, document: dict[str, Any]) -> Quantity | None:
     if values is None:
         return None
     value, lower, upper = (float(values[name]) for name in ("value", "lower", "upper"))
-    if not 0 <= lower <= value <= upper < math.inf:
+    if not 0 <= lower <= value <= upper <= LARGEST_FIGURE:
         raise InvalidArgument("its users need a value within an interval of numbers of at least 0", argument=None)
     return Quantity(value, lower, upper, float(document["confidence"]))
 
@@ -322,18 +359,17 @@ def check_items(items: Sequence[Item], columns: Sequence[str]) -> None:
 
 def _check_shape(release: Release) -> None:
     check_items(release.items, release.item_columns)
-    for name in (*_ARRAYS, *_OPTIONAL):
-        column = getattr(release, name)
-        if column is None:
-            continue
-        if column.ndim != 1 or not np.all(np.isfinite(column)) or (name != "measured" and np.any(column < 0)):
-            raise InvalidArgument(f"its {name} need to be finite numbers of at least 0", argument=None)
     if np.any(release.lower > release.probabilities + 1e-9) or np.any(release.upper < release.probabilities - 1e-9):
         raise InvalidArgument("its intervals need to hold its probabilities", argument=None)
     if abs(float(release.probabilities.sum()) - 1) > 1e-6:
         raise InvalidArgument("its probabilities need to sum to 1", argument=None)
     if release.weight not in ("rows", "users"):
         raise InvalidArgument(f"its weight is {release.weight!r}", argument=None)
+    if not 0 <= release.predicted_l1_error <= LARGEST_FIGURE:
+        raise InvalidArgument(
+            f"its predicted_l1_error is {release.predicted_l1_error!r}, and needs to be a number of at least 0",
+            argument=None,
+        )
     if not 0 < release.confidence < 1:
         raise InvalidArgument(f"its confidence is {release.confidence!r}, not between 0 and 1", argument=None)
 

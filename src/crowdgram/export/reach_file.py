@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from ..errors import CrowdgramError, InvalidArgument, UnreadableSource
+from ..errors import InvalidArgument, UnreadableSource
 from ..privacy import Guarantee, event_from_dict, event_to_dict
 from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.values import Quantity
-from .json_file import check_items, check_promise, head_to_json, items_to_json, kinds_of, read_head, read_items
+from .fields import LARGEST_FIGURE, read_columns, read_figures, read_parameters, read_versions
+from .json_file import DAMAGE, check_items, check_promise, head_to_json, items_to_json, kinds_of, read_head, read_items
 from .json_text import document_text
 
 __all__ = ["REACH_SCHEMA", "REACH_VERSION", "parse_reach", "reach_to_text"]
@@ -57,10 +57,11 @@ def parse_reach(document: dict[str, Any], where: str) -> Reach | GroupedReach:
             f"{where!r} has schema version {version!r}; this Crowdgram reads version {REACH_VERSION}. {step}"
         )
     try:
-        columns = tuple(str(name) for name in document["item_columns"])
+        columns = read_columns(document)
         confidence = float(document["confidence"])
-        left_out, errors = document["left_out"], document.get("predicted_errors")
-        arrays: dict[str, Any] = {name: np.array(document[name], dtype=np.float64) for name in _ARRAYS}
+        left_out = document["left_out"]
+        named = [*_ARRAYS, *(["predicted_errors"] if document.get("predicted_errors") is not None else [])]
+        arrays: dict[str, Any] = {name: read_figures(document, name) for name in named}
         loaded = Reach(
             items=read_items(document, columns),
             item_columns=columns,
@@ -69,11 +70,10 @@ def parse_reach(document: dict[str, Any], where: str) -> Reach | GroupedReach:
             users=_quantity(document["users"], confidence),
             left_out=None if left_out is None else _quantity(left_out, confidence),
             predicted_l1_error=float(document["predicted_l1_error"]),
-            predicted_errors=None if errors is None else np.array(errors, dtype=np.float64),
             guarantee=Guarantee.from_dict(document["guarantee"]),
             events=tuple(event_from_dict(event) for event in document["events"]),
-            parameters=dict(document["parameters"]),
-            versions=dict(document["versions"]),
+            parameters=read_parameters(document),
+            versions=read_versions(document),
             ledger_head=read_head(document),
         )
         _check(loaded)
@@ -83,7 +83,7 @@ def parse_reach(document: dict[str, Any], where: str) -> Reach | GroupedReach:
         return GroupedReach(loaded, tuple(_quantity(one, confidence) for one in groups))
     except KeyError as error:
         raise UnreadableSource(f"{where!r} is a damaged release: {error} is missing.") from None
-    except (AttributeError, TypeError, ValueError, OverflowError, CrowdgramError) as error:
+    except DAMAGE as error:
         raise UnreadableSource(f"{where!r} is a damaged release: {str(error).rstrip('.')}.") from None
 
 
@@ -93,22 +93,20 @@ def _ends(quantity: Quantity) -> dict[str, float]:
 
 def _quantity(values: Any, confidence: float) -> Quantity:
     value, lower, upper = (float(values[name]) for name in ("value", "lower", "upper"))
-    if not 0 <= lower <= value <= upper < math.inf:
+    if not 0 <= lower <= value <= upper <= LARGEST_FIGURE:
         raise InvalidArgument("its users need a value within an interval of numbers of at least 0", argument=None)
     return Quantity(value, lower, upper, confidence)
 
 
 def _check(reach: Reach) -> None:
     check_items(reach.items, reach.item_columns)
-    for name in (*_ARRAYS, *([] if reach.predicted_errors is None else ["predicted_errors"])):
-        column = getattr(reach, name)
-        if column.ndim != 1 or not np.all(np.isfinite(column)) or np.any(column < 0):
-            raise InvalidArgument(f"its {name} need to be finite numbers of at least 0", argument=None)
     if np.any(reach.lower > reach.counts + 1e-6) or np.any(reach.upper < reach.counts - 1e-6):
         raise InvalidArgument("its intervals need to hold its counts", argument=None)
-    if reach.users.value < 1 or not 0 < reach.confidence < 1 or not 0 <= reach.predicted_l1_error < math.inf:
+    if reach.users.value < 1 or not 0 < reach.confidence < 1 or not 0 <= reach.predicted_l1_error <= LARGEST_FIGURE:
         raise InvalidArgument(
             "it needs at least one user, a confidence between 0 and 1 and a predicted error of at least 0",
             argument=None,
         )
+    if reach.left_out is not None and reach.parameters.get("max_items_per_user") is None:
+        raise InvalidArgument("its left_out needs the parameter max_items_per_user", argument=None)
     check_promise(reach.events, reach.guarantee)

@@ -55,7 +55,7 @@ def facts(result: Release | GroupedRelease | Reach | GroupedReach, ledger: Ledge
     g, events, parameters = made.guarantee, made.events, made.parameters
     if ledger is not None and ledger.budget.adjacency is not g.adjacency:
         raise InvalidArgument(
-            f"ledger={str(ledger.path)!r}: is for adjacency {ledger.budget.adjacency.value!r}, and the release for "
+            f"ledger={ledger.written!r}: is for adjacency {ledger.budget.adjacency.value!r}, and the release for "
             f"{g.adjacency.value!r}. Give the ledger that it was charged to.",
             argument="ledger",
         )
@@ -63,7 +63,7 @@ def facts(result: Release | GroupedRelease | Reach | GroupedReach, ledger: Ledge
         (entry.guarantee, entry.period) == (g, parameters.get("period")) for entry in ledger.history()
     ):
         raise InvalidArgument(
-            f"ledger={str(ledger.path)!r}: has no charge of this guarantee and period. Give the ledger that the "
+            f"ledger={ledger.written!r}: has no charge of this guarantee and period. Give the ledger that the "
             "release was charged to.",
             argument="ledger",
         )

@@ -24,8 +24,16 @@ from crowdgram.privacy.filters import Plan, filled_epsilon, total
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
 from crowdgram.privacy.ledger_arguments import check_local, check_text, overall_limit
 from crowdgram.privacy.ledger_checks import check_head, check_spending
-from crowdgram.privacy.ledger_file import body_of, damaged, digest_of, make_file, reading, refused, writing
-from crowdgram.privacy.ledger_rows import Entry, LedgerHead, Limit, read_document, read_entries, read_terms
+from crowdgram.privacy.ledger_file import LedgerPath, body_of, damaged, digest_of, make_file, reading, refused, writing
+from crowdgram.privacy.ledger_rows import (
+    Entry,
+    LedgerHead,
+    Limit,
+    read_document,
+    read_entries,
+    read_head,
+    read_terms,
+)
 from crowdgram.privacy.periods import Every, Period, parse_every
 
 __all__ = ["Entry", "Ledger", "LedgerHead"]
@@ -56,15 +64,16 @@ class Ledger:
         if period_column is not None:
             check_text("period_column", period_column, "the name of a column", "day")
         self.label = label
-        self.path = Path(path).absolute()
-        with reading(self.path) as connection:
-            self._terms = read_terms(connection, self.path)
+        self._path = LedgerPath.of(path)
+        with reading(self._path) as connection:
+            self._terms = read_terms(connection, self._path)
+            self._seen = read_head(connection, self._path, self._terms)
         self.budget: Guarantee = self._terms.limit.guarantee
         self.every: Every | None = self._terms.every
         self.overall: Guarantee | None = None if self._terms.overall is None else self._terms.overall.guarantee
         if period is not None and self.every is None:
             raise InvalidArgument(
-                f"period={period!r:.80}: the ledger {str(self.path)!r} has one budget for all time. Leave the period "
+                f"period={period!r:.80}: the ledger {self.written!r} has one budget for all time. Leave the period "
                 "out, or make a ledger with every='month'.",
                 argument="period",
             )
@@ -75,7 +84,6 @@ class Ledger:
             )
         self.period = None if period is None or self.every is None else Period.parse(self.every, period)
         self.period_column = period_column
-        self._seen: LedgerHead | None = None
 
     @classmethod
     def create(
@@ -106,10 +114,10 @@ class Ledger:
             terms["overall"] = overall.to_dict()
         if network:
             terms["network"] = True
-        target = Path(path).absolute()
+        target = LedgerPath.of(path)
         check_local(target, allowed=network)
         make_file(target, terms)
-        return cls(target)
+        return cls(path)
 
     @classmethod
     def open(
@@ -129,14 +137,24 @@ class Ledger:
         """
         return cls(path, label=label, period=period, period_column=period_column)
 
+    @property
+    def path(self) -> Path:
+        """The ledger's file."""
+        return self._path.file
+
+    @property
+    def written(self) -> str:
+        """The path as it was given, which messages name."""
+        return self._path.written
+
     def __repr__(self) -> str:
         every = "" if self.every is None else f", every={self.every!r}"
-        return f"<Ledger {str(self.path)!r}, epsilon={self.budget.epsilon:g}, delta={self.budget.delta:g}{every}>"
+        return f"<Ledger {self.written!r}, epsilon={self.budget.epsilon:g}, delta={self.budget.delta:g}{every}>"
 
     def history(self) -> list[Entry]:
         """Every charge, oldest first, of all periods."""
         seen = self._seen
-        with reading(self.path) as connection:
+        with reading(self._path) as connection:
             return self._entries(connection, seen)
 
     def head(self) -> LedgerHead:
@@ -200,7 +218,7 @@ class Ledger:
         """Refuse a ledger with periods that was opened for none of them."""
         if self.every is not None and self.period is None:
             raise InvalidArgument(
-                f"period=None: the ledger {str(self.path)!r} has a budget for each {self.every}. Say which one to "
+                f"period=None: the ledger {self.written!r} has a budget for each {self.every}. Say which one to "
                 "charge: Ledger.open(path, period=...), or --period.",
                 argument="period",
             )
@@ -209,7 +227,7 @@ class Ledger:
         """Refuse a guarantee of another adjacency or unit than the budget's."""
         if guarantee.adjacency is not self.budget.adjacency or guarantee.unit != self.budget.unit:
             raise InvalidArgument(
-                f"adjacency={guarantee.adjacency.value!r}: the ledger {str(self.path)!r} is for "
+                f"adjacency={guarantee.adjacency.value!r}: the ledger {self.written!r} is for "
                 f"{self.budget.adjacency.value!r}, and guarantees of different adjacency do not add. "
                 f"Give adjacency={self.budget.adjacency.value!r}, or another ledger.",
                 argument="adjacency",
@@ -223,19 +241,19 @@ class Ledger:
         "3:DIGEST". A ledger that lacks one was turned back, was changed, or is another one.
         """
         seen = self._seen
-        with reading(self.path) as connection:
-            if read_terms(connection, self.path).identity != self._terms.identity:
-                raise _exchanged(self.path)
+        with reading(self._path) as connection:
+            if read_terms(connection, self._path).identity != self._terms.identity:
+                raise _exchanged(self._path)
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             entries = self._entries(connection, seen)
             stored = [number for (number,) in connection.execute("SELECT number FROM documents ORDER BY number")]
             if found != "ok" or stored != [entry.number for entry in entries if entry.finished]:
-                raise damaged(self.path)
+                raise damaged(self._path)
         for _ in self._documents(entries):
             pass
-        check_spending(entries, self._terms, self.path)
+        check_spending(entries, self._terms, self._path)
         for head in heads:
-            check_head(entries, self._terms, self.path, head)
+            check_head(entries, self._terms, self._path, head)
         return self._head(entries)
 
     def charge(self, plan: Plan, guarantee: Guarantee, *, mechanism: str, weight: str, room: int = 0) -> LedgerHead:
@@ -250,7 +268,7 @@ class Ledger:
         self.check_adjacency(guarantee)
         if any((way.epsilon, way.delta) != (guarantee.epsilon, guarantee.delta) for way in plan.ways):
             raise InvalidArgument("plan: needs to be for the guarantee of the release.", argument="plan")
-        check_local(self.path, allowed=self._terms.network)
+        check_local(self._path, allowed=self._terms.network)
         self._check_room(room)
         seen = self._seen
         with self._writing() as connection:
@@ -291,7 +309,7 @@ class Ledger:
         with self._writing() as connection:
             entries = self._entries(connection, seen)
             if isinstance(charged, LedgerHead):
-                check_head(entries, self._terms, self.path, charged)
+                check_head(entries, self._terms, self._path, charged)
             number = charged.number if isinstance(charged, LedgerHead) else charged
             if not 1 <= number <= len(entries) or entries[number - 1].finished:
                 raise PrivacyViolation(f"charge {number} cannot be settled: it is unknown, or was settled before.")
@@ -309,7 +327,7 @@ class Ledger:
         The last is that of the period, if the ledger was opened for one.
         """
         seen = self._seen
-        with reading(self.path) as connection:
+        with reading(self._path) as connection:
             entries = self._entries(connection, seen)
             finished = [entry.number for entry in entries if entry.finished]
             if number is None:
@@ -318,7 +336,7 @@ class Ledger:
             if number is None:
                 of = "" if self.period is None else f" of {self.period.name}"
                 raise InvalidArgument(
-                    f"number=None: the ledger {str(self.path)!r} has no finished release{of} to recover.",
+                    f"number=None: the ledger {self.written!r} has no finished release{of} to recover.",
                     argument="number",
                 )
             if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(entries):
@@ -330,7 +348,7 @@ class Ledger:
                 raise InvalidArgument(
                     f"number={number!r}: this release {why}. Look at the ledger's history.", argument="number"
                 )
-            return read_document(connection, number, self.path)
+            return read_document(connection, number, self._path)
 
     def documents(self) -> Iterator[tuple[Entry, str]]:
         """All finished releases with their charges, oldest first, as they were stored."""
@@ -340,18 +358,17 @@ class Ledger:
         """One after the other, each in a transaction of its own: a long one would keep releases from being stored."""
         for entry in entries:
             if entry.finished:
-                with reading(self.path) as connection:
-                    text = read_document(connection, entry.number, self.path)
+                with reading(self._path) as connection:
+                    text = read_document(connection, entry.number, self._path)
                 yield entry, text
 
-    def _entries(self, connection: sqlite3.Connection, seen: LedgerHead | None) -> list[Entry]:
+    def _entries(self, connection: sqlite3.Connection, seen: LedgerHead) -> list[Entry]:
         """All charges; refused if this object has seen the ledger further on.
 
         seen: what `_seen` was before the transaction began. Later, another thread may have charged.
         """
-        entries = read_entries(connection, self.path, self._terms)
-        if seen is not None:
-            check_head(entries, self._terms, self.path, seen)
+        entries = read_entries(connection, self._path, self._terms)
+        check_head(entries, self._terms, self._path, seen)
         self._seen = self._head(entries)
         return entries
 
@@ -375,7 +392,7 @@ class Ledger:
         if refusal is not None:
             raise BudgetExceeded(
                 f"epsilon={guarantee.epsilon:g}, delta={guarantee.delta:g}: needs to be at most what the ledger "
-                f"{str(self.path)!r} has left of its {refusal}. Nothing was charged, and no row was read.",
+                f"{self.written!r} has left of its {refusal}. Nothing was charged, and no row was read.",
                 epsilon=guarantee.epsilon,
                 delta=guarantee.delta,
             )
@@ -398,7 +415,7 @@ class Ledger:
         for entry in entries if self.period_column is not None else ():
             if entry.period_column not in (None, self.period_column):
                 raise InvalidArgument(
-                    f"period_column={self.period_column!r:.80}: the ledger {str(self.path)!r} tells periods by "
+                    f"period_column={self.period_column!r:.80}: the ledger {self.written!r} tells periods by "
                     f"{entry.period_column!r:.80}, and by two columns a row could be of two periods. Use that one, or "
                     "another ledger.",
                     argument="period_column",
@@ -417,20 +434,20 @@ class Ledger:
             return
         if free < room + 2**20:
             raise LedgerFailure(
-                f"ledger={str(self.path)!r}: needs {(room >> 20) + 1} MB of room on its disk for the release to come. "
+                f"ledger={self.written!r}: needs {(room >> 20) + 1} MB of room on its disk for the release to come. "
                 "Nothing was charged. Make room.",
                 path=self.path,
             )
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with writing(self.path) as connection:
-            if read_terms(connection, self.path).identity != self._terms.identity:
-                raise _exchanged(self.path)
+        with writing(self._path) as connection:
+            if read_terms(connection, self._path).identity != self._terms.identity:
+                raise _exchanged(self._path)
             yield connection
 
 
-def _exchanged(path: Path) -> LedgerFailure:
+def _exchanged(path: LedgerPath) -> LedgerFailure:
     return refused(path, "is another one than was opened. Open it again.")
 
 

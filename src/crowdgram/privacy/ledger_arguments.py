@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from crowdgram.errors import InvalidArgument
 from crowdgram.privacy.file_systems import is_mounted, network_of
 from crowdgram.privacy.guarantee import Guarantee
-from crowdgram.privacy.ledger_file import refused
+from crowdgram.privacy.ledger_file import LedgerPath, refused
 from crowdgram.privacy.ledger_rows import Limit
 
 __all__ = ["check_local", "check_text", "overall_limit"]
@@ -15,17 +13,17 @@ __all__ = ["check_local", "check_text", "overall_limit"]
 LONGEST_LABEL = 500
 
 
-def check_local(path: Path, *, allowed: bool) -> None:
+def check_local(path: LedgerPath, *, allowed: bool) -> None:
     """Refuse to write on a network file system: two machines may both get the lock, and spend the same budget. Refuse a
     file that is mounted by itself: it has a second name in another folder, and there a journal that undoes charges.
     """
-    if is_mounted(path):
+    if is_mounted(path.file):
         raise refused(
             path,
             "is mounted by itself, so that it has another name elsewhere, and what a crash leaves there to be undone "
             "is not seen here. Nothing was charged. Mount the ledger's folder instead of the file.",
         )
-    kind = None if allowed else network_of(path.parent)
+    kind = None if allowed else network_of(path.file.parent)
     if kind is not None:
         raise refused(
             path,

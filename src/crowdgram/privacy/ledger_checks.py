@@ -7,17 +7,16 @@ kept of it, and one that was rewritten also by charges that do not fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from crowdgram.errors import InvalidArgument
 from crowdgram.privacy.filters import Total, total
-from crowdgram.privacy.ledger_file import refused
+from crowdgram.privacy.ledger_file import LedgerPath, refused
 from crowdgram.privacy.ledger_rows import Entry, LedgerHead, Terms, is_digest
 
 __all__ = ["check_head", "check_spending"]
 
 
-def check_head(entries: Sequence[Entry], terms: Terms, path: Path, head: LedgerHead | str) -> None:
+def check_head(entries: Sequence[Entry], terms: Terms, path: LedgerPath, head: LedgerHead | str) -> None:
     """Refuse a ledger that has never stood where `head` says: a head, or the text "NUMBER:DIGEST" or "DIGEST"."""
     number, digest = _read_head(head)
     if isinstance(head, LedgerHead) and head.ledger != terms.identity:
@@ -53,7 +52,7 @@ def _read_head(head: LedgerHead | str) -> tuple[int | None, str]:
     )
 
 
-def check_spending(entries: Sequence[Entry], terms: Terms, path: Path) -> None:
+def check_spending(entries: Sequence[Entry], terms: Terms, path: LedgerPath) -> None:
     """Refuse charges that no ledger would have let pass: somebody put them there.
 
     When a charge was made, those before it counted for at least what they count for now, and what fits with more

@@ -3,7 +3,7 @@
 Durable means `synchronous=EXTRA`: the journal, the database and the folder are synced, in SQLite's order, before a
 transaction counts as committed. SQLite's errors become `LedgerFailure`. Charges are a chain: each has a digest over
 itself and the digest of the charge before it, and the last one, the *head*, is kept beside their number. So a flipped
-bit, a charge that is missing at the end and one in another place are noticed.
+bit in a charge, a charge that is missing and one in another place are noticed, unless somebody sets the head back too.
 """
 
 from __future__ import annotations
@@ -16,12 +16,25 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from crowdgram.errors import LedgerFailure
 
-__all__ = ["VERSION", "body_of", "damaged", "digest_of", "make_file", "parsed", "reading", "refused", "writing"]
+__all__ = [
+    "VERSION",
+    "LedgerPath",
+    "body_of",
+    "damaged",
+    "digest_of",
+    "journals_of",
+    "make_file",
+    "parsed",
+    "reading",
+    "refused",
+    "writing",
+]
 
 VERSION = 3
 """Of the schema. Versions 1 and 2, with and without periods, were never published: they had no head."""
@@ -53,10 +66,32 @@ BEGIN SELECT RAISE(ABORT, 'the counter only grows'); END;
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
 
 
-def make_file(path: Path, terms: dict[str, Any]) -> None:
+@dataclass(frozen=True, slots=True)
+class LedgerPath:
+    """Where a ledger is. file: its absolute path, whatever folder a program goes to later. written: the path as the
+    caller wrote it, which messages name.
+    """
+
+    file: Path
+    written: str
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> LedgerPath:
+        return cls(Path(path).absolute(), os.fspath(path))
+
+
+def journals_of(file: Path) -> list[Path]:
+    """The files that SQLite may keep beside a ledger: it takes what has such a name for its own, and removes it."""
+    return [file.with_name(file.name + end) for end in ("-journal", "-wal", "-shm")]
+
+
+def make_file(path: LedgerPath, terms: dict[str, Any]) -> None:
     """A new ledger file with its budget, readable by its owner only; whole or not at all."""
+    taken = [one.name for one in journals_of(path.file) if os.path.lexists(one)]
+    if taken:
+        raise refused(path, f"has {taken[0]!r} beside it, which would be taken for its journal. Give another name.")
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
+        os.close(os.open(path.file, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
     except FileExistsError:
         raise refused(path, "is there already. Give another name.") from None
     except OSError as error:
@@ -72,20 +107,20 @@ def make_file(path: Path, terms: dict[str, Any]) -> None:
             connection.execute("INSERT INTO budget VALUES (1, ?, ?)", (body, digest))
             connection.execute("INSERT INTO head VALUES (1, 0, ?)", (digest,))
             connection.execute("COMMIT")
-        _sync_folder(path.parent)
+        _sync_folder(path.file.parent)
     except BaseException:
-        for made in (path, path.with_name(path.name + "-journal")):
+        for made in (path.file, journals_of(path.file)[0]):
             with contextlib.suppress(OSError):
                 made.unlink()
         raise
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: LedgerPath) -> Iterator[sqlite3.Connection]:
     """A transaction that sees one state of the ledger."""
     _check_file(path)
-    mode = "rw" if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else "ro"
-    with _connect(path, mode) as connection:
+    writable = os.access(path.file, os.W_OK) and os.access(path.file.parent, os.W_OK)
+    with _connect(path, "rw" if writable else "ro") as connection:
         connection.execute("BEGIN")
         _check_kind(connection, path)
         yield connection
@@ -93,7 +128,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[sqlite3.Connection]:
+def writing(path: LedgerPath) -> Iterator[sqlite3.Connection]:
     """A transaction under the lock for writing; on disk when it ends, undone if anything is raised in it."""
     _check_file(path)
     with _connect(path, "rw") as connection:
@@ -104,13 +139,13 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+def _connect(path: LedgerPath, mode: str) -> Iterator[sqlite3.Connection]:
     """A connection for one transaction; SQLite's errors become ours, and an open transaction is rolled back."""
     failure: LedgerFailure | None = None
     connection: sqlite3.Connection | None = None
     try:
         connection = sqlite3.connect(
-            f"{path.as_uri()}?mode={mode}", uri=True, timeout=LOCK_SECONDS, isolation_level=None
+            f"{path.file.as_uri()}?mode={mode}", uri=True, timeout=LOCK_SECONDS, isolation_level=None
         )
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA synchronous = EXTRA")
@@ -127,7 +162,7 @@ def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
         raise failure
 
 
-def _failure(path: Path, error: sqlite3.Error) -> LedgerFailure:
+def _failure(path: LedgerPath, error: sqlite3.Error) -> LedgerFailure:
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return refused(path, f"another process has used it for {LOCK_SECONDS:g} seconds. Try again.")
@@ -142,12 +177,12 @@ def _failure(path: Path, error: sqlite3.Error) -> LedgerFailure:
     return damaged(path)
 
 
-def refused(path: Path, said: str) -> LedgerFailure:
+def refused(path: LedgerPath, said: str) -> LedgerFailure:
     """The error for a ledger that is not used, with what is to be done about it."""
-    return LedgerFailure(f"ledger={str(path)!r}: {said}", path=path)
+    return LedgerFailure(f"ledger={path.written!r}: {said}", path=path.file)
 
 
-def damaged(path: Path) -> LedgerFailure:
+def damaged(path: LedgerPath) -> LedgerFailure:
     """The error for a ledger whose rows cannot be trusted."""
     return refused(
         path,
@@ -156,10 +191,10 @@ def damaged(path: Path) -> LedgerFailure:
     )
 
 
-def _check_file(path: Path) -> None:
+def _check_file(path: LedgerPath) -> None:
     """A plain file of one name: links would let two processes miss each other's journals."""
     try:
-        found = path.lstat()
+        found = path.file.lstat()
     except OSError as error:
         raise refused(
             path, f"cannot be opened: {error.strerror}. Make a ledger with 'crowdgram ledger create'."
@@ -172,7 +207,7 @@ def _check_file(path: Path) -> None:
         raise refused(path, "is empty: it is no ledger, or was never completed. Remove it and make one.")
 
 
-def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
+def _check_kind(connection: sqlite3.Connection, path: LedgerPath) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION:
         raise refused(path, "needs to be a ledger. Make one with 'crowdgram ledger create'.")
@@ -207,7 +242,7 @@ def body_of(values: dict[str, Any]) -> str:
     return json.dumps(values, sort_keys=True, allow_nan=False)
 
 
-def parsed(body: object, path: Path) -> dict[str, Any]:
+def parsed(body: object, path: LedgerPath) -> dict[str, Any]:
     """The values that `body_of` wrote; refused if it would have written them otherwise, such as a key twice."""
     try:
         values = json.loads(body) if isinstance(body, str) else None

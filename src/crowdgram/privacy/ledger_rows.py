@@ -6,16 +6,25 @@ import hashlib
 import sqlite3
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from crowdgram.errors import CrowdgramError, InvalidArgument
 from crowdgram.privacy.filters import Cost, Filter, Plan
 from crowdgram.privacy.guarantee import Guarantee
-from crowdgram.privacy.ledger_file import damaged, digest_of, parsed
+from crowdgram.privacy.ledger_file import LedgerPath, damaged, digest_of, parsed
 from crowdgram.privacy.periods import Every, Period, parse_every
 
-__all__ = ["Entry", "LedgerHead", "Limit", "Terms", "is_digest", "read_document", "read_entries", "read_terms"]
+__all__ = [
+    "Entry",
+    "LedgerHead",
+    "Limit",
+    "Terms",
+    "is_digest",
+    "read_document",
+    "read_entries",
+    "read_head",
+    "read_terms",
+]
 
 _HEX = frozenset("0123456789abcdef")
 
@@ -136,7 +145,7 @@ class Terms:
     network: bool = False
 
 
-def read_terms(connection: sqlite3.Connection, path: Path) -> Terms:
+def read_terms(connection: sqlite3.Connection, path: LedgerPath) -> Terms:
     """The terms of a ledger; LedgerFailure if they cannot be trusted."""
     rows = connection.execute("SELECT body, digest FROM budget").fetchall()
     if len(rows) != 1 or rows[0][1] != digest_of("budget", "", rows[0][0]):
@@ -155,7 +164,16 @@ def read_terms(connection: sqlite3.Connection, path: Path) -> Terms:
     return Terms(limit, str(rows[0][1]), every, overall, "network" in terms)
 
 
-def read_entries(connection: sqlite3.Connection, path: Path, terms: Terms) -> list[Entry]:
+def read_head(connection: sqlite3.Connection, path: LedgerPath, terms: Terms) -> LedgerHead:
+    """Where the ledger says that it stands. Whether its charges lead there, `read_entries` tells."""
+    try:
+        ((number, digest),) = connection.execute("SELECT number, digest FROM head").fetchall()
+        return LedgerHead(terms.identity, number, digest)
+    except ValueError:  # no row, several, or one that is no head
+        raise damaged(path) from None
+
+
+def read_entries(connection: sqlite3.Connection, path: LedgerPath, terms: Terms) -> list[Entry]:
     """All charges, oldest first, up to the head; LedgerFailure if one of them is missing, changed or elsewhere."""
     settlements = {
         number: (body, digest)
@@ -184,7 +202,7 @@ def read_entries(connection: sqlite3.Connection, path: Path, terms: Terms) -> li
 
 
 def _entry(
-    number: int, charge: dict[str, Any], settlement: dict[str, Any] | None, path: Path, terms: Terms, digest: str
+    number: int, charge: dict[str, Any], settlement: dict[str, Any] | None, path: LedgerPath, terms: Terms, digest: str
 ) -> Entry:
     try:
         looks, known_events = charge["looks"], charge["known"]
@@ -224,7 +242,7 @@ def _entry(
         raise damaged(path) from None
 
 
-def read_document(connection: sqlite3.Connection, number: int, path: Path) -> str:
+def read_document(connection: sqlite3.Connection, number: int, path: LedgerPath) -> str:
     """What a finished release showed."""
     row = connection.execute(
         "SELECT body, content FROM settlements LEFT JOIN documents USING (number) WHERE number = ?", (number,)

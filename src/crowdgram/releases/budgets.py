@@ -171,4 +171,4 @@ def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedR
     Of a ledger that was opened for a period, the last is that of the period.
     """
     found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    return parse(found.document(number), str(found.path))
+    return parse(found.document(number), found.written)

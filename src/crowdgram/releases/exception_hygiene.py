@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from ..errors import CrowdgramError, EngineFailure, PrivacyWarning
@@ -22,8 +24,9 @@ def sanitize_errors(*, then: Callable[[Any], None]) -> Callable[[Callable[P, T]]
     A traceback holds the variables of every frame that it passed, exact sums among them, and error reporters print
     them. So our errors start a new traceback here, with no cause and no context. The message of an unexpected error may
     quote rows, and its type may depend on them, so it becomes an `EngineFailure` that says neither. An error that the
-    caller's own `progress` raises is passed on as it is. Ctrl-C is a `KeyboardInterrupt`, whatever the engine made of
-    it. A `PrivacyWarning` that the caller made an error depends on public arguments only, and is passed on.
+    caller's own `progress` raises is passed on as it is, with the frames of `progress` and none of ours. Ctrl-C is a
+    `KeyboardInterrupt`, whatever the engine made of it. A `PrivacyWarning` that the caller made an error depends on
+    public arguments only, and is passed on.
 
     then: called with what the function returned; its own errors and warnings are not changed.
     """
@@ -40,7 +43,7 @@ def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P,
     @functools.wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         signature.bind(*args, **kwargs)  # an argument too many or too few is the caller's ordinary TypeError
-        callers: list[BaseException] = []
+        callers: list[tuple[BaseException, TracebackType | None]] = []  # with the frames of `progress`
         progress: Any = kwargs.get("progress")
         if callable(progress):
 
@@ -48,7 +51,8 @@ def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P,
                 try:
                     progress(stage)
                 except BaseException as error:
-                    callers.append(error)
+                    frames = error.__traceback__  # of this function, and then of `progress`
+                    callers.append((error, frames and frames.tb_next))
                     raise
 
             kwargs["progress"] = report
@@ -58,19 +62,33 @@ def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P,
                 made = call(*args, **kwargs)
             except (CrowdgramError, ImportError, PrivacyWarning) as error:
                 left = error
-            except BaseException as error:
-                if any(error is one for one in callers):
-                    raise
-                left = _in_our_words(error)
+            except BaseException as error:  # noqa: BLE001 (it is raised below)
+                left = error if any(error is one for one, _ in callers) else _in_our_words(error)
         del args, kwargs  # the table, if it is a frame: it stays in the caller's frames only
         if left is None:
             then(made)
             return made
         left = raised[-1] if raised else left
-        left.__cause__ = left.__context__ = left.__traceback__ = None
+        own = [frames for error, frames in callers if error is left]
+        if own:
+            left.__traceback__ = own[-1]
+            _clear_behind(own[-1])
+        else:
+            left.__cause__ = left.__context__ = left.__traceback__ = None
+        callers.clear()  # errors that were not the last, with all of their frames
+        raised.clear()
         raise left
 
     return run
+
+
+def _clear_behind(frames: TracebackType | None) -> None:
+    """Take their variables from the frames that called these, which keep them, and have ended."""
+    frame = None if frames is None else frames.tb_frame.f_back
+    while frame is not None:
+        with contextlib.suppress(RuntimeError):  # it still runs: the caller's own
+            frame.clear()
+        frame = frame.f_back
 
 
 def _in_our_words(error: BaseException) -> BaseException:

@@ -91,4 +91,4 @@ def _alike(one: Cost, two: Cost | None) -> bool:
 
 
 def _refused(ledger: Ledger, said: str) -> LedgerFailure:
-    return LedgerFailure(f"ledger={str(ledger.path)!r}: {said}", path=ledger.path)
+    return LedgerFailure(f"ledger={ledger.written!r}: {said}", path=ledger.path)

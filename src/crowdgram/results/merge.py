@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +9,12 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from .marginals import sum_items
-from .values import Item, Other, is_unlisted, values_of
+from .values import Item, Other, fault_of_column, is_unlisted, values_of
 
 if TYPE_CHECKING:
     from .release import Release
 
 __all__ = ["merge_items", "merge_within_groups"]
-
-_TYPES = (bool, int, str, datetime.datetime, datetime.date, uuid.UUID)
 
 
 def merge_items(
@@ -141,14 +137,9 @@ def _columns(names: tuple[str, ...], items: list[Any], column: str | None) -> tu
             argument="mapping",
         )
     for values in zip(*(values_of(item) for item in items), strict=True):
-        kinds = {type(value) for value in values}
-        if len(kinds) > 1 or not kinds <= set(_TYPES):
-            found = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise InvalidArgument(
-                f"mapping: all items need to become values of one type, but there are {found}. Items are integers, "
-                "strings, booleans, dates, timestamps or UUIDs.",
-                argument="mapping",
-            )
+        fault = fault_of_column(values)
+        if fault is not None:
+            raise InvalidArgument(f"mapping: all items need to become {fault}.", argument="mapping")
     if not sizes or (sizes == {1} and own > 1):
         return (column or "item",)
     return names if column is None else (column,)

@@ -26,6 +26,7 @@ __all__ = [
     "Quantity",
     "Value",
     "check_measure",
+    "fault_of_column",
     "is_other",
     "is_unlisted",
     "label",
@@ -214,6 +215,32 @@ def label(item: object) -> str:
     """An item in words."""
     values = values_of(item)
     return str(values[0]) if all(isinstance(value, Other) for value in values) else ", ".join(map(str, values))
+
+
+_TYPES = (bool, int, str, datetime.datetime, datetime.date, uuid.UUID)
+
+
+def fault_of_column(values: Iterable[Any]) -> str | None:
+    """What the values of one item column need to be and are not, in words; None if they are of one type, as a column of
+    a table is. `Other` may be among them.
+    """
+    listed = [value for value in values if not isinstance(value, Other)]
+    kinds = set(map(type, listed))
+    if len(kinds) > 1 or not kinds <= set(_TYPES):
+        found = ", ".join(sorted(kind.__name__ for kind in kinds))
+        return (
+            f"values of one type, but there are {found}. Items are integers, strings, booleans, dates, timestamps or "
+            "UUIDs"
+        )
+    if kinds == {int} and (min(listed) < -(2**63) or max(listed) >= 2 ** (63 if min(listed) < 0 else 64)):
+        return "integers of 64 bits, all with a sign or all without"
+    if kinds == {datetime.datetime} and any(value.tzinfo is not None for value in listed):
+        return "timestamps without a time zone, in UTC"
+    try:
+        "".join(listed if kinds == {str} else []).encode()
+    except UnicodeEncodeError:
+        return "text without lone surrogates"
+    return None
 
 
 def whole_days(items: Iterable[Item]) -> tuple[bool, ...]:
