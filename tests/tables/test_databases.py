@@ -325,6 +325,41 @@ def test_sqlite_text_that_is_not_utf8_is_missing_and_fails_nothing(tmp_path):
     assert cells(Database(str(tmp_path / "v.db"), query="select * from t"), ["a"]) == [("u", 0, 1)]
 
 
+@pytest.mark.parametrize("order", ["le", "be"])
+def test_sqlite_text_that_is_not_utf16_is_missing_and_merges_nobody(order, tmp_path):
+    """SQLite itself makes one text of half a character, and what comes after it."""
+    codec, path = f"utf-16-{order}", tmp_path / "v.db"
+    lite = sqlite3.connect(path)
+    lite.execute(f"pragma encoding = 'UTF-16{order}'")
+    lite.execute("create table t (who text, what text, d date)")
+    rows = [("QQ", "a", "2024-02-29"), ("\U00010041", "a", b"2024-02-29"), ("e\0", "a", "2024-2-29")]
+    lite.executemany("insert into t values (?, ?, ?)", rows)
+    lite.commit()
+    lite.close()
+    path.write_bytes(path.read_bytes().replace("QQ".encode(codec), "\ud800A".encode(codec, "surrogatepass")))
+    backend = ibis.sqlite.connect(path)
+    try:
+        for source in (Database(str(path), "t"), backend.table("t")):
+            assert cells(source, ["a"]) == [("e\0", 0, 1), ("\U00010041", 0, 1)]
+            assert cells(source, ["a"], user="d") == [(DAY, 0, 1)]
+    finally:
+        backend.disconnect()
+
+
+def test_columns_of_postgres_that_are_alike(server):
+    import psycopg
+
+    with psycopg.connect(server) as connection:
+        connection.execute('create table alike as select 1 as "ID", 2 as id, 3 as id_1, 5 as what')
+    backend = ibis.connect(server)
+    try:
+        for source in (Database(server, "alike"), backend.table("alike")):
+            for where in (None, ibis._.what > 0):
+                assert cells(source, [5], user="id_1", where=where) == [(3, 0, 1)]
+    finally:
+        backend.disconnect()
+
+
 def test_a_schema_that_is_not_there(files):
     for name in ("v.db", "v.duckdb"):
         with pytest.raises(UnreadableSource, match=r"no table 'elsewhere\.visits'"):

@@ -111,6 +111,24 @@ def test_the_same_rows_of_every_database(address):
     assert found(address, "select who, what, n + 1 as m from visits where n = 1", count="m") == [("a", "x")]
 
 
+def test_a_query_gives_no_two_columns_names_that_are_alike(address):
+    alike = "names that differ by case only, 'who' and 'WHO'"
+    for query, two in (
+        ("select *, n as who from visits", "the name 'who'"),
+        ('select *, n as "WHO" from visits', alike),
+        ('select *, n as "WHO" from visits where n = 1', alike),
+        ('select what, who, n as "WHO" from visits', alike),
+    ):
+        for user in ("who", "WHO"):
+            with pytest.raises(InvalidArgument, match=f"query=.*gives two columns {two}"):
+                found(address, query, user=user)
+
+
+def test_a_column_that_is_called_as_a_filter_might_be(address):
+    query = 'select who, what, n > 1 as "Kept", n as kept_0 from visits where n = 1'
+    assert found(address, query) == [("a", "x")]
+
+
 ACROSS = [
     "select who, main.max(what) as what from visits",
     "select who, system.main.max(what) as what from visits",

@@ -6,17 +6,21 @@ import datetime
 import decimal
 import uuid
 
+import duckdb
+import ibis
 import ibis.expr.datatypes as dt
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdgram.errors import CrowdgramError, InvalidArgument, InvalidDomain, InvalidTable
+from crowdgram.errors import CrowdgramError, InvalidArgument, InvalidDomain, InvalidTable, PrivacyViolation
 from crowdgram.tables import UNIT, CappedRows, count_rows, counts, open_rows, read_domain, read_joint_domain
+from crowdgram.tables.engines import DuckEngine
 from crowdgram.tables.roles import GROUPS
 
 from ..thorough import examples
@@ -291,6 +295,58 @@ def test_ambiguous_names_of_files_and_streams(tmp_path):
     assert "'Page'" not in str(caught.value)  # a header line may be a row
     with pytest.raises(InvalidTable, match="ambiguous"):
         open_rows(table.to_reader(), user="u", item="page")
+
+
+NOT_NULL = lambda t: t["i"].notnull()  # noqa: E731 (all columns are opened for it)
+MADE_UP = [["ID", "id", "id_1"], ["", "x", "v0"], ["u\0x", "u"]]
+"""Names of columns of which engines make that of the last, or cut to it, if all are handed over."""
+
+
+def stored(table, path):
+    pa.parquet.write_table(table, path)
+    return path
+
+
+def related(table):
+    """A relation whose columns are called so, whatever DuckDB makes of them."""
+    parts = (f'{values[0].as_py()} AS "{name}"' for name, values in zip(table.column_names, table.columns, strict=True))
+    return duckdb.connect().sql(f"select {', '.join(parts)}")
+
+
+@pytest.mark.parametrize("names", MADE_UP, ids=str)
+def test_no_column_is_read_in_the_place_of_another(names, tmp_path):
+    table = pa.table([*([place] for place in range(len(names))), [5]], names=[*names, "i"])
+    path = stored(table, tmp_path / "t.parquet")
+    sources = [lambda: table, table.to_reader, lambda: path, lambda: pa.dataset.dataset(path), table.to_pandas]
+    sources += [lambda: related(table)] if names[0] == "ID" else []
+    for make in sources:
+        for more in ({}, {"where": NOT_NULL}):
+            assert counted(make(), [5], user=names[-1], **more) == [(len(names) - 1, 0, 1)]
+
+
+def test_columns_of_text_files_that_are_alike_are_left_out_for_ibis(tmp_path):
+    (tmp_path / "t.csv").write_text(f"ID,id,id_1,i\n{SECRET},x,y,5\n")
+    assert counted(tmp_path / "t.csv", ["5"], user="id_1", where=NOT_NULL) == [("y", 0, 1)]
+    for more in ({"user": "id"}, {"user": {"u": lambda t: t.id}}):
+        with pytest.raises(CrowdgramError, match="differ by case only are left out") as caught:
+            counted(tmp_path / "t.csv", ["5"], where=NOT_NULL, **more)
+        assert "ID" not in str(caught.value)
+    (tmp_path / "t.jsonl").write_text("{}")
+    with pytest.raises(InvalidTable, match="'id': is ambiguous"):
+        counted(tmp_path / "t.jsonl", ["5"], user="id", item="ID")
+
+
+@pytest.mark.parametrize("names", MADE_UP, ids=str)
+def test_ibis_tables_with_columns_that_are_alike_are_refused(names):
+    table = ibis.memtable(pa.table([[1]] * (len(names) + 1), names=[*names, "i"]))
+    for made in (table, table.select(names[-1], "i"), table.limit(3).filter(NOT_NULL)):
+        with pytest.raises(InvalidTable, match=r"table: the Ibis table.*Rename them"):
+            open_rows(made, user=names[-1], item="i")
+
+
+def test_the_engine_may_not_rename_columns():
+    with DuckEngine.embedded() as engine, pytest.raises(PrivacyViolation, match="renamed"):
+        engine.register(pa.table({"ID": [1], "id": [2], "id_1": [3]}))
 
 
 # --- types

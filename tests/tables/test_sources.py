@@ -497,6 +497,40 @@ def test_parquet_files_must_agree_on_types(tmp_path):
     fails(InvalidTable, str(tmp_path / "*.parquet"), "*.parquet", "'who'", "type")
 
 
+@pytest.mark.parametrize("more", [{}, {"where": lambda t: t["what"].notnull()}], ids=["plain", "ibis"])
+def test_every_parquet_file_is_searched_for_columns_that_are_alike(tmp_path, more):
+    files = [str(tmp_path / f"{name}.parquet") for name in "ab"]
+    two = pa.array([1, 2])
+    pa.parquet.write_table(pa.table({"who": two, "what": two}), files[0])
+    for name in ("WHO", "who"):
+        pa.parquet.write_table(pa.table([two] * 3, names=[name, "who", "what"]), files[1])
+        fails(InvalidTable, files, files[1], "column 'who' twice, or another that differs from it by case", **more)
+    pa.parquet.write_table(pa.table([two] * 4, names=["A", "a", "what", "who"]), files[1])
+    assert counted(files, domain=[1, 2]) == [(1, 0, 2), (2, 1, 2)]
+
+
+def test_files_of_a_dataset_must_agree_with_it_on_types(tmp_path):
+    def whole(*kinds, **more):
+        for name, kind in zip("ab", kinds, strict=True):
+            pa.parquet.write_table(
+                pa.table({"who": pa.array([1, 2], kind), "what": ["i1", "i2"]}), tmp_path / f"{name}.parquet"
+            )
+        return pa.dataset.dataset(tmp_path, format="parquet", **more)
+
+    narrow, wide = pa.int32(), pa.int64()
+    sources = [whole(narrow, wide), whole(wide, wide, schema=pa.schema([("who", narrow), ("what", pa.string())]))]
+    for source in [*sources, sources[0].filter(pa.dataset.field("what") == "i1")]:
+        fails(InvalidTable, source, "'who': has type int64 in a file of the dataset, and int32 in the dataset")
+    same = whole(wide, wide, schema=pa.schema([("who", wide), ("none", wide), ("what", pa.string())]))
+    assert counted(same) == counted(same.filter(pa.dataset.field("what") == "i1")) == [(1, 2, 2)]
+    assert counted(pa.dataset.dataset([same, pa.dataset.dataset(pa.table(same.to_table()))])) == [(1, 2, 4)]
+
+
+def test_a_dataset_of_text_files_has_types_by_rows(tmp_path):
+    (tmp_path / "t.csv").write_text(f"who,what\n{SECRET},i1\n")
+    fails(InvalidTable, pa.dataset.dataset(tmp_path / "t.csv", format="csv"), "table: is a dataset of text files")
+
+
 def test_parquet_files_that_lack_a_column(tmp_path):
     for name, columns in (("a", ["who", "what"]), ("b", ["who"])):
         pa.parquet.write_table(arrow().select(columns), tmp_path / f"{name}.parquet")

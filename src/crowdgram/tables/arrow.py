@@ -6,7 +6,7 @@ own. So one rule holds for a type however it is stored, and whoever made the tab
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -16,10 +16,12 @@ import pyarrow as pa
 
 from ..arrays import Integers
 from ..errors import InvalidTable
+from .columns import all_or, check_columns
 
 __all__ = [
     "UTF8",
     "as_text",
+    "check_fragments",
     "check_users",
     "flat",
     "holds_text",
@@ -107,6 +109,32 @@ def check_users(schema: pa.Schema, user: str) -> None:
         )
 
 
+def check_fragments(dataset: Any, columns: Sequence[str]) -> None:
+    """Refuse a dataset of which a file has one of these columns in another type than the dataset: a cast could merge
+    users, or fail on a row. The types of text files are guessed from rows.
+    """
+    from pyarrow.dataset import UnionDataset
+
+    # A dataset with a filter does not show its fragments, but a union of it does.
+    for fragment in UnionDataset(dataset.schema, [dataset]).get_fragments():
+        if type(getattr(fragment, "format", None)).__name__ in ("CsvFileFormat", "JsonFileFormat"):
+            raise InvalidTable(
+                "table: is a dataset of text files, whose types are guessed from rows. Give the paths of the files."
+            )
+        stored = fragment.physical_schema
+        for name in columns:
+            if name not in stored.names:
+                continue  # it is null there, or comes from the name of a folder
+            check_columns(stored.names, [name])
+            here, there = stored.field(name).type, dataset.schema.field(name).type
+            if here != there:
+                raise InvalidTable(
+                    f"column {name!r}: has type {here} in a file of the dataset, and {there} in the dataset. All files "
+                    "need one type.",
+                    column=name,
+                )
+
+
 def is_foreign(kind: pa.DataType) -> bool:
     """Whether the engine fails on some values of this type, which reaches further than its own; lacks it; or, of
     nanoseconds in Parquet, takes some rows for infinite or not by what other rows hold. Or whether it is another
@@ -135,7 +163,7 @@ def flat(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
     """
     nested = [field.name for field in schema if pa.types.is_nested(_stored(field.type))]
     if columns is None:
-        return [name for name in schema.names if name not in nested]
+        return [name for name in all_or(None, schema.names) if name not in nested]
     for name in columns:
         if name in nested:
             raise InvalidTable(
@@ -147,21 +175,22 @@ def flat(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
 
 
 def in_years(data: Any, columns: Sequence[str]) -> Any:
-    """A table, reader or dataset with its columns as their values are, foreign timestamps in microseconds and dates in
-    days; null outside the years 1 to 9999; of lists, durations and the like, whether they are null. Of a dataset, these
-    columns.
+    """These columns of a table, reader or dataset, and no others, as their values are: foreign timestamps in
+    microseconds and dates in days; null outside the years 1 to 9999; of lists, durations and the like, whether they are
+    null. No row is read of a reader or a dataset.
     """
-    schema = data.schema
-    if not any(is_foreign(field.type) for field in schema if field.name in columns):
+    names, schema = list(columns), data.schema
+    if names == schema.names and not any(is_foreign(field.type) for field in schema):
         return data
-    if not isinstance(data, pa.Table | pa.RecordBatchReader):
-        data = data.scanner(columns=list(columns)).to_reader()
-        schema = data.schema
-    finer = pa.schema([pa.field(field.name, _finer(field.type)) for field in schema])
+    finer = pa.schema([pa.field(name, _finer(schema.field(name).type)) for name in names])
     if isinstance(data, pa.Table):
-        return pa.table([_shifted(column) for column in data.columns], schema=finer)
-    batches = (pa.record_batch([_shifted(one) for one in batch.columns], schema=finer) for batch in data)
-    return pa.RecordBatchReader.from_batches(finer, batches)
+        return pa.table([_shifted(data.column(name)) for name in names], schema=finer)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in data if isinstance(data, pa.RecordBatchReader) else data.scanner(columns=names).to_batches():
+            yield pa.record_batch([_shifted(batch.column(name)) for name in names], schema=finer)
+
+    return pa.RecordBatchReader.from_batches(finer, batches())
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
@@ -221,12 +250,12 @@ def _finer(kind: pa.DataType) -> pa.DataType:
 
 
 def _shifted(column: Any) -> Any:
-    import pyarrow.compute as pc
-
     column = _plain(column)
     kind = column.type
     if not is_foreign(kind):
         return column
+    import pyarrow.compute as pc
+
     if _is_opaque(kind):
         return _there_or_not(kind).take(column.is_null().cast(pa.int8()))
     if pa.types.is_null(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 
 from ..errors import InvalidTable
 
-__all__ = ["MissingColumn", "all_or", "check_columns", "listed"]
+__all__ = ["LEFT_OUT", "MissingColumn", "all_or", "check_columns", "listed"]
+
+LEFT_OUT = "Columns whose names differ by case only are left out: rename one of them."
+"""Said beside an Ibis expression, for which all columns are opened (`all_or`)."""
 
 
 class MissingColumn(InvalidTable):
@@ -48,5 +52,13 @@ def listed(names: Sequence[object], most: int = 20) -> str:
 
 
 def all_or(columns: Sequence[str] | None, available: Sequence[object]) -> Sequence[str]:
-    """The columns that are asked for; None asks for all that have a name."""
-    return [name for name in available if isinstance(name, str)] if columns is None else columns
+    """The columns that are asked for; None asks for all that engines tell apart by their names.
+
+    Engines ignore case, cut names off at a null character, and make up names for columns without one and for those
+    that repeat another. A name that is made up may be that of a third column, and is then read in its place.
+    """
+    if columns is not None:
+        return columns
+    times = Counter(str(name).casefold() for name in available)
+    names = [name for name in available if isinstance(name, str) and name and "\0" not in name]
+    return [name for name in names if times[name.casefold()] == 1]

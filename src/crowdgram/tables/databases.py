@@ -21,8 +21,8 @@ from .engines import DuckEngine, Engine, fresh_name, shield
 from .postgres import borrowed_columns, borrowed_rows, open_postgres, postgres_column
 from .queries import read_query
 from .row_wise import check_row_wise
-from .sqlite import declared_type, lite_rows, open_sqlite, sqlite_column
-from .streams import batches, or_raise, quoted, selected, stream
+from .sqlite import declared_type, lite_batches, open_sqlite, sqlite_column
+from .streams import Check, batches, or_raise, quoted, selected, stream
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -42,21 +42,32 @@ def open_database(database: Database, columns: Sequence[str] | None, user: str) 
     """An engine and a table that has at least `columns`. No row is read before the engine asks for it."""
     openers = {"duckdb": _open_duckdb, "sqlite": open_sqlite, "postgres": open_postgres}
     opener = openers[resolved_kind(database)]
-    return asked_of(database, columns, user, lambda name, needed: opener(database, name, needed, user))
+    return asked_of(database, columns, user, lambda name, needed, check: opener(database, name, needed, user, check))
 
 
 def asked_of(
-    database: Database, columns: Sequence[str] | None, user: str, opener: Callable[[Name, Any], tuple[Engine, ir.Table]]
+    database: Database,
+    columns: Sequence[str] | None,
+    user: str,
+    opener: Callable[[Name, Any, Check], tuple[Engine, ir.Table]],
 ) -> tuple[Engine, ir.Table]:
-    """The table, or what the query asks of its table, which `opener` opens by its name."""
+    """The table, or what the query asks of its table, which `opener` opens by its name if the names of all its columns
+    pass a check.
+    """
     if database.query is None:
         name = tuple((database.table or "").split("."))
         _check_name("table", database.table, name)
-        return opener(name, columns)
+        return opener(name, columns, lambda names: check_columns(names, columns))
     query = read_query(database.query, user)
     _check_name("query", database.query, query.table)
+    needed = query.needed(columns)
+
+    def check(names: Sequence[str]) -> None:
+        query.check_star(names)
+        check_columns(names, needed)
+
     try:
-        engine, table = opener(query.table, query.needed(columns))
+        engine, table = opener(query.table, needed, check)
     except MissingColumn as error:
         if error.column in (columns or ()):
             raise
@@ -87,7 +98,7 @@ def open_ibis(backend: Any, table: ir.Table, user: str) -> tuple[Engine, ir.Tabl
         return stream(parts, batches(parts, rows, codec))
     parts = [sqlite_column(name, declared_type(dtype), user) for name, dtype in table.schema().items()]
     # A connection to SQLite belongs to its thread, and the engine reads in others: so the rows are read here.
-    read = shield(_STAGE, lambda: list(batches(parts, lite_rows(backend.con, selected(parts, query)))))
+    read = shield(_STAGE, lambda: list(lite_batches(parts, backend.con, query)))
     return stream(parts, read)
 
 
@@ -98,7 +109,9 @@ def _check_name(argument: str, given: str | None, name: Name) -> None:
         )
 
 
-def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, _: str) -> tuple[Engine, ir.Table]:
+def _open_duckdb(
+    database: Database, name: Name, _columns: Sequence[str] | None, _user: str, check: Check
+) -> tuple[Engine, ir.Table]:
     path = existing_file(database)
     missing = no_table(database, name)
     engine = DuckEngine.embedded()
@@ -122,7 +135,7 @@ def _open_duckdb(database: Database, name: Name, columns: Sequence[str] | None, 
         exact = quoted((attached, *found[0]))
         or_raise(lambda: connection.execute(f'CREATE TEMP VIEW "{view}" AS SELECT * FROM {exact}'), missing)
         table = engine.backend.table(view)
-        check_columns(list(table.columns), columns)
+        check(list(table.columns))
         return engine, table
     except BaseException:
         engine.close()

@@ -42,8 +42,8 @@ from .arrow import UTF8, as_text
 
 __all__ = ["Csv", "delimited", "read_header"]
 
-CHUNK = 2**23
-"""Bytes that are read at once."""
+CHUNK, FIRST = 2**23, 2**16
+"""Bytes that are read at once, and those that are read first, for the header line."""
 
 RECORD_LIMIT = 2**24
 """The longest record that is read. Beyond CHUNK, so that only unusual blocks have to be searched for longer ones."""
@@ -51,7 +51,7 @@ RECORD_LIMIT = 2**24
 _BOM = b"\xef\xbb\xbf"
 
 
-_ONE_BYTE = re.compile("ascii|iso8859-[0-9]+|cp125[0-8]|cp437|cp85[0-8]|cp86[0-6]|koi8-[rtu]|mac-roman")
+_ONE_BYTE = re.compile("ascii|iso8859-[0-9]+|cp125[0-8]|cp437|cp85[0-8]|cp86[0-356]|koi8-[rtu]|mac-roman")
 """Encodings, as Python calls them, in which every byte is a character and the first 128 are ASCII."""
 
 
@@ -190,7 +190,7 @@ def _is_text(block: bytes) -> bool:
 
 def _first(file: Any, delimiter: bytes) -> tuple[bytes | None, bytes]:
     """The header line, if there is one, and what was read beyond it."""
-    record, text = _grammar(delimiter, crlf=False).record, file.read(2**16).removeprefix(_BOM)
+    record, text = _grammar(delimiter, crlf=False).record, file.read(FIRST).removeprefix(_BOM)
     while text:
         more = file.read(len(text))
         found = record.match(text if more or text.endswith(b"\n") else text + b"\n")
@@ -260,15 +260,16 @@ class _Grammar:
         return values
 
     def shortened(self, rest: bytes, width: int) -> bytes:
-        """A short beginning of a record in place of one above the limit: it ends in the same state, within quotes or
-        not, and has too many fields to be read.
+        """A short beginning of a record in place of one above the limit: it ends in the same state, within quotes, at
+        the start of a field or neither, and has too many fields to be read.
         """
         found = self._unfinished.match(rest)
         assert found is not None
         after = rest[found.end() :]
-        # A quote at the very end may close the field, or be the first of two.
-        inside = found.group(1) is not None and after in (b"", b'"')
-        return self._delimiter * width + (b'"' + after if inside else b"x")
+        # At the start of a field a quote may come that opens it. At the end of one it may close it, or be the first of
+        # two.
+        opened = b"" if found.group(1) is None else b'"'
+        return self._delimiter * width + (opened + after if after in (b"", opened) else b"x")
 
 
 @lru_cache

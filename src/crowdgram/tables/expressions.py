@@ -24,6 +24,7 @@ from ibis.common.deferred import Deferred
 
 from ..errors import InvalidArgument
 from . import row_functions as row
+from .columns import LEFT_OUT
 from .engines import Engine
 from .roles import Role
 from .sql_text import ALLOWED, Tree, check_unicode, columns_of, parse, row_wise, translate
@@ -105,7 +106,7 @@ def _given(expression: object, table: ir.Table, role: Role) -> Any:
         missing = asked is not None and isinstance(error, AttributeError | ibis.common.exceptions.IbisError)
         if asked is not None and missing and asked[1] not in table.columns:
             raise InvalidArgument(
-                f"{role}: the table has no column {asked[1]!r}. Check the name.", argument=role.argument
+                f"{role}: the table has no column {asked[1]!r}. Check the name. {LEFT_OUT}", argument=role.argument
             ) from None
         if "unbound" in str(error):
             raise InvalidArgument(row_wise(str(role), "runs a query"), argument=role.argument) from None

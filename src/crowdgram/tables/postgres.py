@@ -16,7 +16,7 @@ from . import streams
 from .addresses import Database, Name, no_table, without_options
 from .arrow import UTF8
 from .engines import Engine, fresh_name
-from .streams import Column, batches, or_raise, quoted, selected, stream, wanted
+from .streams import Check, Column, batches, or_raise, quoted, selected, stream, wanted
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -29,7 +29,9 @@ no server holds text to all that its encoding leaves out.
 """
 
 
-def open_postgres(database: Database, name: Name, columns: Sequence[str] | None, _: str) -> tuple[Engine, ir.Table]:
+def open_postgres(
+    database: Database, name: Name, columns: Sequence[str] | None, _: str, check: Check
+) -> tuple[Engine, ir.Table]:
     try:
         import psycopg
     except ImportError:
@@ -50,7 +52,7 @@ def open_postgres(database: Database, name: Name, columns: Sequence[str] | None,
             f"address={database.shown}: is in an encoding that Python does not know. Copy the table to one in UTF8."
         )
         codec = or_raise(lambda: _codec(connection), UnreadableSource(unknown))
-    parts = [postgres_column(name, kind) for name, kind in wanted(described, columns)]
+    parts = [postgres_column(name, kind) for name, kind in wanted(described, columns, check)]
 
     def rows() -> Iterator[list[tuple[Any, ...]]]:
         with closing(connect(_AS_STORED)) as own:

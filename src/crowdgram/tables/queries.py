@@ -70,12 +70,15 @@ class Query:
         found = [name for tree in (*self.columns.values(), self.where) if tree for name in columns_of(tree)]
         return list(dict.fromkeys([*found, *(name for name in columns or () if name not in self.columns)]))
 
+    def check_star(self, names: Sequence[str]) -> None:
+        """Refuse a star beside a name that a column of the table has too: `names` are those of all its columns."""
+        for name in self.columns if self.star else ():
+            _check_new(self.text, name, names)
+
     def apply(self, engine: Engine, table: ir.Table) -> ir.Table:
         """What the query gives of `table`, which has all the columns that are needed."""
         made = {name: table[name] for name in table.columns if self.star}
         for name, tree in self.columns.items():
-            if name in made:
-                raise _twice(self.text, name)
             plain = _is_plain(tree) and tree.name in table.columns
             made[name] = table[tree.name] if plain else self._column(engine, table, tree)
         if self.where is None:
@@ -85,7 +88,8 @@ class Query:
             raise InvalidArgument(
                 f"query={self.text!r}: WHERE needs a condition, which is true or false.", argument="query"
             )
-        keep = next(name for name in ("kept", *(f"kept_{n}" for n in range(len(made) + 1))) if name not in made)
+        taken = {name.casefold() for name in made}
+        keep = next(name for name in ("kept", *(f"kept_{n}" for n in range(len(made) + 1))) if name not in taken)
         widened = table.select(**made, **{keep: kept})
         return widened.filter(widened[keep]).drop(keep)
 
@@ -137,8 +141,7 @@ def read_query(text: str, user: str) -> Query:
             raise InvalidArgument(
                 f"query={text!r}: a column that is computed needs a name: ... AS name.", argument="query"
             )
-        if name in columns:
-            raise _twice(text, name)
+        _check_new(text, name, list(columns))
         if name == user and not _is_plain(tree):
             raise refused(f"the user column {user!r} is computed; give that expression as user")
         columns[name] = tree
@@ -166,10 +169,12 @@ def check_own_column(text: str, name: str) -> None:
         )
 
 
-def _twice(text: str, name: str) -> InvalidArgument:
-    return InvalidArgument(
-        f"query={text!r}: gives two columns the name {name!r}. Rename one of them.", argument="query"
-    )
+def _check_new(text: str, name: str, names: Sequence[str]) -> None:
+    """Refuse a name that is among `names`, or differs from one by case only."""
+    alike = next((other for other in names if other.casefold() == name.casefold()), None)
+    if alike is not None:
+        two = f"the name {name!r}" if alike == name else f"names that differ by case only, {alike!r} and {name!r}"
+        raise InvalidArgument(f"query={text!r}: gives two columns {two}. Rename one of them.", argument="query")
 
 
 def _is_plain(tree: Tree) -> bool:

@@ -20,7 +20,7 @@ from ..errors import InvalidArgument, InvalidTable
 from . import row_functions as row
 from .addresses import as_database
 from .bins import Bins
-from .columns import MissingColumn, check_columns
+from .columns import LEFT_OUT, MissingColumn, check_columns
 from .engines import Engine
 from .expressions import checked, columns_of, evaluate, parse
 from .kinds import check_column, key
@@ -198,13 +198,13 @@ def _open(
         return engine, table
     except MissingColumn as error:
         column, said = error.column, str(error)
-    asked, hint = "", ""
+    asked, hint = "", "" if wanted is not None else f" {LEFT_OUT}"
     if column is not None and column in (user, count, *plain):
         role = "user" if column == user else "count" if column == count else "item"
         role = "by" if role == "item" and by is not None and chosen[0] == (column, None) else role
         asked = f"{role}={column!r}"
         if role != "count" and re.search(r"[(|+*/]", column):
-            hint = (
+            hint += (
                 f" An expression needs a name: {{'name': {column!r}}}, or on the command line --{role} NAME=EXPRESSION."
             )
     elif within is not None and column == within.column:
@@ -214,7 +214,7 @@ def _open(
             if isinstance(text, str) and column in columns_of(parse(text, argument)):
                 asked = f"{argument}={text!r}"
                 if f'"{column}"' in text:
-                    hint = f" Double quotes are for names of columns; for text use single quotes: '{column}'."
+                    hint += f" Double quotes are for names of columns; for text use single quotes: '{column}'."
                 break
     raise InvalidTable(f"{asked}: {said}{hint}" if asked else f"{said}{hint}", column=column)
 

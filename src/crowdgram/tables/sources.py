@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import ibis
+import ibis.expr.operations as ops
 import pyarrow as pa
 
-from ..errors import InvalidArgument, InvalidTable, UnreadableSource
+from ..errors import InvalidArgument, InvalidTable, PrivacyViolation, UnreadableSource
 from .addresses import Database, as_database, is_address, resolved_kind
-from .arrow import check_users, flat, holds_text, in_years
-from .columns import all_or, check_columns
+from .arrow import check_fragments, check_users, flat, holds_text, in_years
+from .columns import all_or, check_columns, listed
 from .databases import asked_of, open_database, open_ibis
 from .delimited import Csv
 from .engines import (
@@ -35,7 +36,7 @@ from .engines import (
     start_session,
 )
 from .stored_files import CSV_SUFFIXES, JSON_SUFFIXES, PARQUET_SUFFIXES, TEXT_SUFFIXES, open_files
-from .streams import quoted
+from .streams import Check, quoted
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -44,6 +45,10 @@ __all__ = ["Placed", "is_text", "open_source"]
 
 _BATCH, _TEXT = 2**11, 2**20
 """Rows of a DuckDB relation that are handed over at once, and the bytes that each text of them is below."""
+
+
+_RENAMING = ("duckdb", "sqlite")
+"""Ibis backends that rename one of two columns whose names differ by case only, without a word."""
 
 
 @dataclass(frozen=True)
@@ -84,49 +89,73 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
             raise _not_a_table(source)
         check_columns(list(source.columns), columns)
         backend = shield("opening the Ibis table", lambda: ibis.get_backend(source))
+        if backend.name in _RENAMING:
+            _check_apart(source)
         if backend.name in ENGINES:
             return engine_for(backend), source
-        chosen = source.select(*all_or(columns, source.columns))
-        return open_ibis(backend, chosen, user) or _open_arrow(_stream(backend, chosen), user)
+        wanted = all_or(columns, source.columns)
+        chosen = source.select(*wanted)
+        return open_ibis(backend, chosen, user) or _open_arrow(_stream(backend, chosen), user, wanted)
     if module == "pyspark":
         return _open_spark(source, columns)
     if module == "pandas" and kind == "DataFrame":
         names = list(source.columns)  # type: ignore[attr-defined]
         check_columns(names, columns)
-        return _open_arrow(_from_pandas(source, all_or(columns, names)), user)
+        wanted = all_or(columns, names)
+        return _open_arrow(_from_pandas(source, wanted), user, wanted)
     if module == "polars" and kind in ("DataFrame", "LazyFrame"):
         names = list(source.collect_schema().names())  # type: ignore[attr-defined]
         check_columns(names, columns)
-        frame = source.select(list(all_or(columns, names)))  # type: ignore[attr-defined]
+        wanted = all_or(columns, names)
+        frame = source.select(list(wanted))  # type: ignore[attr-defined]
         whole = lambda: (frame.collect() if kind == "LazyFrame" else frame).to_arrow()  # noqa: E731
-        return _open_arrow(shield("reading the polars frame", whole), user)
+        return _open_arrow(shield("reading the polars frame", whole), user, wanted)
     if module in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
         names = shield("opening the relation", lambda: list(source.columns))  # type: ignore[attr-defined]
         check_columns(names, columns)
-        return _open_arrow(shield("opening the relation", lambda: _related(source, columns)), user)
+        related = shield("opening the relation", lambda: _related(source, names, columns))
+        return _open_arrow(related, user, related.schema.names)
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
-    if isinstance(source, (pa.Table, pa.RecordBatchReader)) or (module == "pyarrow" and "Dataset" in kind):
+    dataset = module == "pyarrow" and "Dataset" in kind and hasattr(source, "scanner")
+    if isinstance(source, (pa.Table, pa.RecordBatchReader)) or dataset:
         arrow: Any = source
         names = list(arrow.schema.names)
         check_columns(names, columns)
-        wanted = flat(arrow.schema, columns) if "Dataset" in kind else list(all_or(columns, names))
-        return _open_arrow(arrow.select(wanted) if isinstance(arrow, pa.Table) else arrow, user, wanted)
+        wanted = flat(arrow.schema, columns) if dataset else all_or(columns, names)
+        if dataset:
+            shield("opening the dataset", lambda: check_fragments(arrow, wanted))
+        return _open_arrow(arrow, user, wanted)
     raise _not_a_table(source)
 
 
-def _related(relation: Any, columns: Sequence[str] | None) -> pa.RecordBatchReader:
+def _check_apart(table: ir.Table) -> None:
+    """Refuse an Ibis table made of one in which the backend would take a column for another, by their names."""
+    for relation in table.op().find(ops.Relation):
+        names = list(relation.schema.names)
+        odd = [name for name in names if name not in all_or(None, names)]
+        if odd:
+            raise InvalidTable(
+                f"table: the Ibis table is made of one with the columns {listed(odd)}, and engines do not tell columns "
+                "apart whose names differ by case only, are empty or hold a null character. Rename them.",
+                column=odd[0],
+            )
+
+
+def _related(relation: Any, names: Sequence[str], columns: Sequence[str] | None) -> pa.RecordBatchReader:
     """The rows of a DuckDB relation, as a stream that is scanned once: the counts are materialised in that one scan.
 
     DuckDB fails to hand over a batch with more than 2 GiB of text. So batches are small, and longer texts are missing.
+    Columns are taken by their places: over a relation, DuckDB renames those whose names differ by case only.
     """
-    schema = relation.limit(0).to_arrow_table().schema
+    schema = relation.limit(0).to_arrow_table().rename_columns(list(names)).schema
     parts = []
     for name in flat(schema, columns):
-        column, kind = quoted(name), schema.field(name).type
+        column, kind = f"#{names.index(name) + 1}", schema.field(name).type
         size = f"strlen({column}::VARCHAR)" if holds_text(kind) else f"octet_length({column}::BLOB)"
         limited = holds_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-        parts.append(f"CASE WHEN {size} < {_TEXT} THEN {column} END AS {column}" if limited else column)
+        value = f"CASE WHEN {size} < {_TEXT} THEN {column} END" if limited else column
+        parts.append(f"{value} AS {quoted(name)}")
     return relation.project(", ".join(parts)).to_arrow_reader(_BATCH)
 
 
@@ -174,17 +203,17 @@ def _not_a_table(source: object) -> InvalidArgument:
     )
 
 
-def _open_arrow(data: Any, user: str, columns: Sequence[str] | None = None) -> tuple[Engine, ir.Table]:
+def _open_arrow(data: Any, user: str, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
     check_users(data.schema, user)
-    data = in_years(data, data.schema.names if columns is None else columns)
+    data = in_years(data, columns)
     engine = DuckEngine.embedded()
     try:
         return engine, engine.register(data)
-    except Exception:  # noqa: BLE001 (of a type that the engine does not know)
+    except BaseException as error:
         engine.close()
-    except BaseException:
-        engine.close()
-        raise
+        if isinstance(error, PrivacyViolation) or not isinstance(error, Exception):
+            raise
+        # else it has a type that the engine does not know
     kinds = ", ".join(sorted({str(field.type) for field in data.schema}))
     raise InvalidTable(f"table: has columns of the types {kinds}, not all of which can be read. Cast them first.")
 
@@ -306,7 +335,7 @@ def _open_spark_table(
     own = spark is None and running is None
     session = spark.session() if spark is not None else running or start_session(None)
 
-    def open_table(name: tuple[str, ...], needed: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+    def open_table(name: tuple[str, ...], needed: Sequence[str] | None, check: Check) -> tuple[Engine, ir.Table]:
         frame, exact = None, ".".join(f"`{part.replace('`', '``')}`" for part in name)
         with contextlib.suppress(Exception):  # Spark's own words are long, and may quote paths and data
             # Not a path that stands for a table (`binaryFile`.`/data`): a row of it may be made of all users' rows.
@@ -315,6 +344,7 @@ def _open_spark_table(
             raise UnreadableSource(
                 f"table={'.'.join(name)!r}: is not in Spark's catalogue. Check the name and the catalogue."
             )
+        check(list(frame.columns))
         return _open_spark(frame, needed)
 
     try:

@@ -18,18 +18,21 @@ import pyarrow as pa
 from ..errors import UnreadableSource
 from . import streams
 from .addresses import Database, Name, existing_file, no_table
+from .arrow import UTF8
 from .engines import Engine
-from .streams import Column, batches, or_raise, quoted, selected, stream, wanted
+from .streams import Check, Column, batches, or_raise, quoted, selected, stream, wanted
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["declared_type", "lite_rows", "open_sqlite", "sqlite_column"]
+__all__ = ["declared_type", "lite_batches", "open_sqlite", "sqlite_column"]
 
 _ISO_DATE = "-".join("[0-9]" * digits for digits in (4, 2, 2))
 
 
-def open_sqlite(database: Database, name: Name, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
+def open_sqlite(
+    database: Database, name: Name, columns: Sequence[str] | None, user: str, check: Check
+) -> tuple[Engine, ir.Table]:
     path = existing_file(database)
     wrong = UnreadableSource(
         f"address={database.shown}: cannot be opened. It is not an SQLite file, or it cannot be read."
@@ -43,25 +46,24 @@ def open_sqlite(database: Database, name: Name, columns: Sequence[str] | None, u
     with closing(connection):
         or_raise(lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone(), wrong)
         declared = _sqlite_columns(connection, database, name)
-    parts = [sqlite_column(name, kind, user) for name, kind in wanted(declared, columns)]
+    parts = [sqlite_column(name, kind, user) for name, kind in wanted(declared, columns, check)]
 
-    def rows() -> Iterator[list[tuple[Any, ...]]]:
+    def rows() -> Iterator[pa.RecordBatch]:
         with closing(connect()) as own:
-            yield from lite_rows(own, selected(parts, quoted(name)))
+            yield from lite_batches(parts, own, quoted(name))
 
-    return stream(parts, batches(parts, rows()))
+    return stream(parts, rows())
 
 
-def lite_rows(connection: sqlite3.Connection, query: str) -> Iterator[list[tuple[Any, ...]]]:
-    """Texts come as bytes: SQLite does not hold them to UTF-8, and Python's own conversion would fail."""
-    before = connection.text_factory
-    connection.text_factory = bytes
-    try:
-        cursor = connection.execute(query)
-        while batch := cursor.fetchmany(streams.BATCH):
-            yield batch
-    finally:
-        connection.text_factory = before
+def lite_batches(parts: Sequence[Column], connection: sqlite3.Connection, source: str) -> Iterator[pa.RecordBatch]:
+    """The rows of a table or subquery. Texts come as the bytes that are stored: SQLite does not hold them to its
+    encoding, Python's own conversion would fail, and SQLite's from UTF-16 makes one text of two.
+    """
+    # A query of a table: before the first one, a connection has not looked at the file.
+    letter = connection.execute("SELECT CAST('a' AS BLOB), count(*) FROM sqlite_master").fetchone()[0]
+    codec = {b"a": UTF8, b"a\0": "utf-16-le", b"\0a": "utf-16-be"}[letter]
+    cursor = connection.execute(selected(parts, source))
+    yield from batches(parts, iter(lambda: cursor.fetchmany(streams.BATCH), []), codec)
 
 
 def _sqlite_columns(connection: sqlite3.Connection, database: Database, name: Name) -> list[tuple[str, str]]:
@@ -90,14 +92,14 @@ def sqlite_column(name: str, declared: str, user: str) -> Column:
     integer = f"CASE typeof({column}) WHEN 'integer' THEN {column} END"
     # Two floats that differ in the 16th digit are one as text; quoted, they are two.
     text = f"CASE typeof({column}) WHEN 'real' THEN quote({column}) WHEN 'blob' THEN NULL ELSE {column} END"
-    text = f"CAST({text} AS TEXT)"
+    text = f"CAST(CAST({text} AS TEXT) AS BLOB)"
     if "INT" in kind:
         return Column(name, integer, pa.int64())
     if "BOOL" in kind:
         return Column(name, f"CASE WHEN {column} IN (0, 1) THEN {integer} END", pa.int64(), "boolean")
     if kind == "DATE":
         # Users are told apart by the text: it must be the only one for its date.
-        strict = f"CASE WHEN {column} GLOB '{_ISO_DATE}' THEN {column} END"
+        strict = f"CASE WHEN {column} GLOB '{_ISO_DATE}' THEN {text} END"
         return Column(name, strict if name == user else text, pa.string(), "date")
     if kind.startswith(("DATETIME", "TIMESTAMP")):
         return Column(name, text, pa.string(), "timestamp(6)")

@@ -170,16 +170,20 @@ def _scan(
     exact = [glob.escape(path) for path in paths]
     plain = {"hive_partitioning": False}
     if suffix in PARQUET_SUFFIXES:
-        table: ir.Table = _readable(first, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
-        check_columns(list(table.columns), columns)
-        schema = _check_same_types(files, all_or(columns, list(table.columns)))
+        schemas = _schemas(files)
+        schema = schemas[0]
+        check_columns(schema.names, columns)
         wanted = flat(schema, columns or None)  # none by name: whoever asks looks for the right one
+        _check_same_types(files, schemas, wanted)
         if user is not None:
             check_users(schema, user)
         stored = [schema.field(name).type for name in wanted]
-        if any(is_foreign(kind) or holds_text(kind) for kind in stored):
-            # The engine's own reader would fail on a moment that it cannot hold, and on text that is not UTF-8.
+        apart = all(all_or(None, one.names) == one.names for one in schemas)
+        if not apart or any(is_foreign(kind) or holds_text(kind) for kind in stored):
+            # The engine's own reader would fail on a moment that it cannot hold, and on text that is not UTF-8. It
+            # ignores the case of names, in every file.
             return engine.register(in_years(_stored_rows(paths, schema, wanted), wanted))
+        table: ir.Table = _readable(first, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
         return table.select(*wanted)
     if suffix in JSON_SUFFIXES:
         if user is None:
@@ -193,6 +197,7 @@ def _scan(
                 argument="table",
             )
         # JSON has no schema, and its keys are content: they are not looked at. A key that is not there is null.
+        check_columns(columns, columns)
         kinds = {_json_format(path) for path in paths}
         if len(kinds) > 1:
             raise UnreadableSource("table: the files mix JSON arrays and JSON lines. Use one of them.")
@@ -206,7 +211,7 @@ def _scan(
     delimiter = form.delimiter or ("\t" if ".tsv" in suffix else ",")
     header = _header(files, delimiter, form.encoding)
     check_columns(header, columns, text=first.name)
-    read = header if user is None else all_or(columns, header)
+    read = all_or(columns or None if user is None else columns, header)
     # Not by the engine's own reader: it starts in the middle of a file, and one user's text can mislead it there.
     return engine.with_text(engine.register(delimited(paths, delimiter, header, read, form.encoding)))
 
@@ -230,23 +235,32 @@ def _stored_rows(paths: Sequence[str], schema: pa.Schema, wanted: Sequence[str])
     return pa.RecordBatchReader.from_batches(chosen, batches())
 
 
-def _check_same_types(files: list[_File], columns: Sequence[str]) -> pa.Schema:
-    """The schema, by the files' metadata. All must agree on the columns' types: a cast could merge users."""
+def _schemas(files: list[_File]) -> list[pa.Schema]:
+    """The schema of each file, by its metadata."""
     from pyarrow import parquet  # slow to load, and text files do not need it
 
-    schemas = [_readable(file, "Parquet", partial(parquet.read_schema, file.path)) for file in files]
+    return [_readable(file, "Parquet", partial(parquet.read_schema, file.path)) for file in files]
+
+
+def _check_same_types(files: list[_File], schemas: list[pa.Schema], columns: Sequence[str]) -> None:
+    """All must have these columns, each once, and agree on their types: a cast could merge users."""
     for name in columns:
         for file, schema in zip(files, schemas, strict=True):
             if name not in schema.names:
                 raise InvalidTable(
                     f"{file.head} has no column {name!r}, which others have. All files need it.", column=name
                 )
+            if sum(other.casefold() == name.casefold() for other in schema.names) > 1:
+                raise InvalidTable(
+                    f"{file.head} has column {name!r} twice, or another that differs from it by case only. Rename one "
+                    "of them.",
+                    column=name,
+                )
             if schema.field(name).type != schemas[0].field(name).type:
                 raise InvalidTable(
                     f"{file.head} has column {name!r} in another type than others. All files need one type.",
                     column=name,
                 )
-    return schemas[0]
 
 
 def _json_format(path: str) -> str:

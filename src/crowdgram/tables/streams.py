@@ -14,15 +14,18 @@ import pyarrow as pa
 from ..errors import InvalidArgument, InvalidTable, UnreadableSource
 from .addresses import Name
 from .arrow import UTF8, as_text
-from .columns import check_columns
+from .columns import all_or
 from .engines import DuckEngine, Engine
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["BATCH", "Column", "batches", "or_raise", "quoted", "selected", "stream", "wanted"]
+__all__ = ["BATCH", "Check", "Column", "batches", "or_raise", "quoted", "selected", "stream", "wanted"]
 
 T = TypeVar("T")
+
+Check = Callable[[Sequence[str]], None]
+"""Refuses a table by the names of all its columns."""
 
 BATCH = 50_000
 """Rows that are in memory at once on their way into the engine."""
@@ -73,9 +76,11 @@ def selected(parts: Sequence[Column], source: str) -> str:
     return f"SELECT {', '.join(f'{part.sql} AS {quoted(part.name)}' for part in parts)} FROM {source}"
 
 
-def wanted(declared: Sequence[tuple[str, str]], columns: Sequence[str] | None) -> list[tuple[str, str]]:
-    check_columns([name for name, _ in declared], columns)
-    return [(name, kind) for name, kind in declared if columns is None or name in columns]
+def wanted(declared: Sequence[tuple[str, str]], columns: Sequence[str] | None, check: Check) -> list[tuple[str, str]]:
+    names = [name for name, _ in declared]
+    check(names)
+    chosen = all_or(columns, names)
+    return [(name, kind) for name, kind in declared if name in chosen]
 
 
 def quoted(name: Name | str) -> str:

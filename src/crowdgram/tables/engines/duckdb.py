@@ -11,6 +11,7 @@ import ibis
 import ibis.expr.operations as ops
 import pyarrow as pa
 
+from ...errors import PrivacyViolation
 from ..arrow import numbers_table
 from ..scratch import make_scratch
 from .base import Engine, fresh_name, function, shield
@@ -141,12 +142,18 @@ class DuckEngine(Engine):
         self._text.add(table.get_name())
         return table
 
-    def register(self, data: object) -> ir.Table:
-        """Let DuckDB scan an Arrow object in place."""
+    def register(self, data: Any) -> ir.Table:
+        """Let DuckDB scan an Arrow object in place. It must leave the columns their names (`columns.all_or`)."""
         name = fresh_name()
         self.backend.con.register(name, data)
         self._on_close.insert(0, lambda: self.backend.con.unregister(name))
-        return self._table(name)
+        table = self._table(name)
+        if list(table.columns) != data.schema.names:
+            raise PrivacyViolation(
+                "the engine renamed columns, and may take one for another. This is a fault of Crowdgram: please report "
+                "it. No row was read."
+            )
+        return table
 
     def _stop(self) -> None:
         # Without it, what other threads have begun would go on to the end of the table.
