@@ -695,3 +695,15 @@ def test_a_path_may_be_relative(tmp_path, monkeypatch):
     write_csv(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert counted("t.csv") == counted(Path("t.csv")) == expected()
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("ms"), pa.timestamp("ms", "UTC"), pa.struct({"at": pa.timestamp("ms")})])
+@pytest.mark.parametrize("far", [9_223_372_036_854_776, -9_223_372_036_854_776])
+def test_a_moment_that_nobody_asked_for_decides_nothing(tmp_path, kind, far):
+    """DuckDB plans with the smallest and the largest of all columns, and cannot hold these."""
+    moments = pa.array([0, far], pa.int64()).cast(pa.timestamp("ms"))
+    seen = pa.StructArray.from_arrays([moments], ["at"]) if pa.types.is_struct(kind) else moments.cast(kind)
+    pa.parquet.write_table(pa.table({"u": [1, 2], "i": [3, 4], "seen": seen}), tmp_path / "a.parquet")
+    rows = open_rows(str(tmp_path / "a.parquet"), user="u", item="i")
+    with rows.engine as engine:
+        assert sorted(engine.fetch(rows.table, "testing")["item"].to_pylist()) == [3, 4]

@@ -24,6 +24,7 @@ __all__ = [
     "check_fragments",
     "check_users",
     "flat",
+    "has_foreign_moments",
     "holds_text",
     "in_years",
     "integers",
@@ -155,6 +156,14 @@ def _is_opaque(kind: pa.DataType) -> bool:
 def holds_text(kind: pa.DataType) -> bool:
     """Whether values of this type are strings, in which there may be bytes that are no text."""
     return any(is_one(kind) for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def has_foreign_moments(kind: pa.DataType) -> bool:
+    """Whether values of this type are moments that reach further than the engine's own, or hold such."""
+    kind = _stored(kind)
+    if pa.types.is_nested(kind):
+        return any(has_foreign_moments(kind.field(place).type) for place in range(kind.num_fields))
+    return pa.types.is_timestamp(kind) and is_foreign(kind)
 
 
 def flat(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:

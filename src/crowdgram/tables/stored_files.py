@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import InvalidArgument, InvalidTable, MissingDependency, UnreadableSource
-from .arrow import check_users, flat, holds_text, in_years, is_foreign
+from .arrow import check_users, flat, has_foreign_moments, holds_text, in_years, is_foreign
 from .columns import all_or, check_columns, listed
 from .delimited import Csv, delimited, read_header
 from .engines import DuckEngine, Engine
@@ -179,9 +179,10 @@ def _scan(
             check_users(schema, user)
         stored = [schema.field(name).type for name in wanted]
         apart = all(all_or(None, one.names) == one.names for one in schemas)
-        if not apart or any(is_foreign(kind) or holds_text(kind) for kind in stored):
-            # The engine's own reader would fail on a moment that it cannot hold, and on text that is not UTF-8. It
-            # ignores the case of names, in every file.
+        strays = any(has_foreign_moments(field.type) for one in schemas for field in one)
+        if strays or not apart or any(is_foreign(kind) or holds_text(kind) for kind in stored):
+            # The engine's own reader would fail on a moment that it cannot hold, also in a column that nobody asked
+            # for, whose statistics it plans with; and on text that is not UTF-8. It ignores the case of names.
             return engine.register(in_years(_stored_rows(paths, schema, wanted), wanted))
         table: ir.Table = _readable(first, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
         return table.select(*wanted)
