@@ -47,7 +47,7 @@ def read(path, columns=("who", "what"), delimiter=","):
 
 def cut(chunk, limit=delimited.RECORD_LIMIT):
     """Files are read in pieces of so many bytes. A patch: no file of a test is as long as a real piece or record."""
-    return mock.patch.multiple(delimited, CHUNK=chunk, FIRST=max(chunk, 4), RECORD_LIMIT=limit)
+    return mock.patch.multiple(delimited, CHUNK=chunk, FIRST_READ=max(chunk, 4), RECORD_LIMIT=limit)
 
 
 @pytest.mark.slow

@@ -42,7 +42,7 @@ from .arrow import UTF8, as_text
 
 __all__ = ["Csv", "delimited", "read_header"]
 
-CHUNK, FIRST = 2**23, 2**16
+CHUNK, FIRST_READ = 2**23, 2**16
 """Bytes that are read at once, and those that are read first, for the header line."""
 
 RECORD_LIMIT = 2**24
@@ -190,7 +190,7 @@ def _is_text(block: bytes) -> bool:
 
 def _first(file: Any, delimiter: bytes) -> tuple[bytes | None, bytes]:
     """The header line, if there is one, and what was read beyond it."""
-    record, text = _grammar(delimiter, crlf=False).record, file.read(FIRST).removeprefix(_BOM)
+    record, text = _grammar(delimiter, crlf=False).record, file.read(FIRST_READ).removeprefix(_BOM)
     while text:
         more = file.read(len(text))
         found = record.match(text if more or text.endswith(b"\n") else text + b"\n")
