@@ -54,6 +54,7 @@ METHOD = """class Release:
 """The one way in which results may call a higher layer."""
 
 
+@pytest.mark.slow
 def test_the_real_tree_is_in_order(run) -> None:
     code, lines = run()
     assert code == 0, "\n".join(lines)

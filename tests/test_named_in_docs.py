@@ -90,6 +90,7 @@ def test_what_is_named_is_there(page):
     assert not lost_names(page, page.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [

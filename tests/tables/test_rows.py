@@ -313,6 +313,7 @@ def related(table):
     return duckdb.connect().sql(f"select {', '.join(parts)}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", MADE_UP, ids=str)
 def test_no_column_is_read_in_the_place_of_another(names, tmp_path):
     table = pa.table([*([place] for place in range(len(names))), [5]], names=[*names, "i"])
