@@ -91,7 +91,6 @@ def asking(
     embedded engine as it is.
     """
     from ..privacy import Ledger
-    from .ledgers import check_apart
     from .progress import Stages
 
     if label and ledger is None:
@@ -120,6 +119,8 @@ def asking(
         check_target("--csv", csv, read, force=force)
     budget = None
     if ledger is not None:
+        from .ledgers import check_apart
+
         for option, target in (("--output", output), ("--csv", csv)):
             if target is not None:
                 check_apart(option, target, ledger)

@@ -252,35 +252,35 @@ def _rounds(
     phase = spending.rounds() if allowance.shape == "gaussian" else spending.finish_purely()
     budget = Budget.of(allowance, phase)
     if model is not None and pilot.rows is not None and pilot.rows.crowds is not None and not pilot.given:
-        pilot.rows = _look_again(counts, budget, pilot, pilot.rows, model)
+        _look_again(counts, budget, pilot, pilot.rows, model)
     rows = pilot.rows.crowds if pilot.rows is not None and pilot.row_cap > 1 else None
     rows = None if rows is None else rows.capped(pilot.row_cap)
     facts = Facts(pilot.row_cap, rows, pilot.users, pilot.users_error, pilot.tastes)
     return replace(run_rounds(counts, budget, facts, rounds, prior), users=pilot.all_users)
 
 
-def _look_again(counts: Counts, budget: Budget, pilot: Pilot, rows: RowHistogram, model: RoundsModel) -> RowHistogram:
-    """Users by rows once more, for a share of the budget that costs rounds a part of what knowing all would save; and
-    again while it is worth that.
+def _look_again(counts: Counts, budget: Budget, pilot: Pilot, rows: RowHistogram, model: RoundsModel) -> None:
+    """Have the pilot look at users by rows once more, for a share of the budget that costs rounds a part of what
+    knowing all would save; and again while it is worth that.
     """
     edges = np.array(RowHistogram.edges(), dtype=np.float64)
-    spent = 0.0
+    spent, histogram = 0.0, None
     for look in range(1, MOST_LOOKS_BEFORE_ROUNDS + 1):
-        pilot.rows = rows
         worth, noise = model.worth_knowing(pilot), model.noise_part(pilot)
         kept = (1 + PAID * worth / noise) ** (-2 if budget.shape == "gaussian" else -1)
         share = min((1 - kept) * (1 - spent), MOST_PAID - spent)
         if share < LEAST_PAID:
-            break
-        histogram = counts.sum(UsersByRows(RowHistogram.edges())) * HISTOGRAM_UNIT
+            return
+        if histogram is None:  # most releases take no such look, and none needs the sum twice
+            histogram = counts.sum(UsersByRows(RowHistogram.edges())) * HISTOGRAM_UNIT
         noisy = budget.noisy(f"users by rows, for rounds, look {look}", histogram, share)
         deviation = budget.deviation(share, non_negative=True)
         bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, budget.shape == "laplace")
         seen = RowHistogram.of(rows.bins + bins)
         if seen.crowds is None:
-            break
-        rows, spent = seen, spent + share
-    return rows
+            return
+        pilot.rows = rows = seen
+        spent += share
 
 
 def _plain_bound(spending: PureFinish, pilot: Pilot, items: int) -> int:
