@@ -65,9 +65,27 @@ def test_a_lump_after_a_gap_is_seen_and_called_strangers():
     assert crowd.weights @ (crowd.users[:, place] > 59) > 0.8
 
 
+@pytest.mark.parametrize("laplace", [True, False])
+def test_a_lump_after_a_gap_is_strangers_however_narrow_the_bins_are(laplace):
+    """Ten bins of two standard deviations each: none stands out alone, and a crowd that falls would be flat there."""
+    lump = {float(edge): 13.0 for edge in ALL if 700 < edge < 3500}
+    crowd = read(replace(bins(BULK | lump, deviation=6.5), laplace=laplace), strangers=True)
+    rows = crowd.users * crowd.sizes
+    strange = (rows * crowd.strangers).sum(axis=1) / rows.sum(axis=1)
+    assert crowd.weights @ strange > 0.6
+    assert crowd.weights @ (strange > 0.3) > 0.95
+
+
+def test_as_many_users_of_every_number_of_rows_are_one_crowd():
+    """On a scale of octaves they would seem to rise from one row on, but for the widths of bins."""
+    several = {float(rows): 20_000.0 * rows**-0.8 for rows in range(1, 53)}
+    crowd = read(bins(several, deviation=20.0), strangers=True)
+    assert not crowd.strangers[crowd.kinds == 0].any()
+
+
 def test_a_tail_that_falls_holds_no_strangers():
-    falling = BULK | {float(edge): 6000.0 / edge for edge in WIDE[WIDE > 90][:6]}
-    crowd = read(bins(falling, WIDE, deviation=3.0), strangers=True)
+    falling = BULK | {float(edge): 400.0 / edge for edge in WIDE[WIDE > 90][:6]}
+    crowd = read(bins(falling, WIDE, deviation=0.2), strangers=True)
     assert crowd.seen > 180  # wide bins begin there
     assert not crowd.strangers[:, crowd.sizes <= crowd.seen].any()
     assert crowd.weights @ (crowd.kinds > 0) < 0.4  # hardly more than before
@@ -114,7 +132,7 @@ def test_noise_alone_is_rarely_taken_for_users_far_out():
 
 def far_lump(users):
     """What is read of so many users with 2,000 rows, at a noise of 8; and the probability that they are noise."""
-    crowd = read(bins(BULK | {2000: users}, WIDE, deviation=8.0))
+    crowd = read(bins(BULK | {2000: users}, WIDE, deviation=8.0), strangers=True)
     held = crowd.users[:, crowd.sizes > 1024].max(axis=1) > users / 2
     return crowd, 1 - float(crowd.weights @ held)
 
@@ -136,11 +154,11 @@ def test_a_doubtful_lump_is_worth_another_look_and_a_clear_one_is_not():
 
 
 def test_strangers_cost_their_whole_difference_and_others_a_part():
-    alone = read(bins(BULK, WIDE, deviation=1.0))
-    beside = read(bins(BULK | {300: 60.0}, WIDE, deviation=1.0))
+    alone, beside = (read(bins(BULK | more, WIDE, deviation=1.0), strangers=True) for more in ({}, {300: 60.0}))
     bound = np.array([90.0])
-    assert float(bias_of(alone, bound)[1].max()) == 0.0
-    ordinary, strange = (float(beside.weights @ part[:, 0]) for part in bias_of(beside, bound))
+    assert float(bias_of(alone, bound)[1][alone.kinds == 0].max()) == 0.0  # the others have groups that no bin shows
+    nobody_else = beside.weights * (beside.kinds == 0)
+    ordinary, strange = (float(nobody_else @ part[:, 0] / nobody_else.sum()) for part in bias_of(beside, bound))
     assert strange > 0.1
     assert ordinary > 0
     kept, lost = best_bound(beside, 5.0, 0.3), best_bound(alone, 5.0, 0.3)

@@ -205,9 +205,15 @@ def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | N
         # Strangers draw a centre towards them: what they hold of all rows is not part of their distance.
         held = (users * strange) @ masses / (users @ masses)
         theirs = 1 - float(crowds.weights @ held**2 / max(float(crowds.weights @ held), 1e-300))
+        # Levels tell what they hold if they are many: as if each were measured by a vector of norm 1.
+        unmeasured = np.minimum(noise / np.maximum((users * strange).sum(axis=1), 1e-9), 1.0)
         users = np.concatenate([*(users * (1 - strange) * share for share in spread.shares), users * strange], axis=1)
         sizes = np.concatenate([*(masses * spread.distance(masses, each) for each in spread.factors), theirs * masses])
-        part = np.repeat([disagreement, 1.0], [len(masses) * len(spread.shares), len(masses)])
+        part = np.repeat(
+            np.stack([np.full(len(unmeasured), disagreement), unmeasured], axis=1),
+            [len(masses) * len(spread.shares), len(masses)],
+            axis=1,
+        )
         masses = np.tile(masses, len(spread.shares) + 1)
     bounds = np.unique(sizes[users.max(axis=0) > 0])
     if len(bounds) > BOUNDS_TRIED:

@@ -36,14 +36,12 @@ HEAVY_WIDTH = 0.7
 """They lie around one size, with this standard deviation in octaves."""
 NO_HEAVY_USERS = 0.7
 """Prior probability that there are no heavy users."""
-NARROW = 0.4
-"""Octaves above which a bin is wide: beyond the crowd, where users are few and need not fall from bin to bin."""
-CLEARLY_MORE = 2.5
-"""Standard deviations by which users exceed those before them if they are a crowd of their own."""
 UNLIKELY_READING = 0.01
 """Readings that are less likely are left out."""
 UNLIKELY_CROWDS = 0.02
 """The least likely crowds, with this probability in all, do not count in what is expected."""
+WINDOWS = (1, 2, 4, 8, 16)
+"""How many bins are looked at together."""
 LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
 
@@ -195,36 +193,68 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
 def _reading(bins: Bins, first: int, last: int, strangers: bool) -> Crowds:
     """The crowds that are possible if bins from `first` to `last` hold users whom noise does not hide."""
     upper = bins.edges
-    lower = np.append(0.5 if upper[0] == 1 else upper[0] * upper[0] / upper[1], upper[:-1])
-    least = np.append(1.0, upper[:-1] + 1) if upper[0] == 1 else lower  # whole numbers of rows: from the next one on
-    widths, sizes = np.log2(upper / lower), np.sqrt(least * upper)
+    lower = np.append(upper[0] * upper[0] / upper[1], upper[:-1])
+    least, widths = lower, np.log2(upper / lower)
+    if upper[0] == 1:  # whole numbers of rows: a bin begins with the next one, and each stands for half a row around it
+        least = np.append(1.0, upper[:-1] + 1)
+        widths = np.log2((upper + 0.5) / (least - 0.5))
+    sizes = np.sqrt(least * upper)
     shape = np.zeros(len(bins.users))
-    wide = (widths > NARROW) & (upper > 8)
-    bulk = min(last, max(first, int(np.argmax(wide)) - 1) if wide.any() else last)
-    shape[first : last + 1] = np.maximum(bins.users[first : last + 1], 0.0)
-    shape[first : bulk + 1] = _rising_and_falling(bins.users[first : bulk + 1])
+    gap = _gap(bins, widths, first, last) if strangers else None
+    ends = [last + 1] if gap is None else [gap, last + 1]
+    for begin, end in zip([first, *ends[:-1]], ends, strict=True):
+        shape[begin:end] = _rising_and_falling(bins.users[begin:end], widths[begin:end])
     alike = math.log2(sizes[last] / sizes[first]) < 1.0  # by design, most likely: nobody has rows of another order
     hidden = HEAVY_ROWS if strangers and not alike else HEAVY_ROWS[:0]
     tails, weights, parts, kinds = _tails(bins, shape, sizes, widths, last, hidden, may_end=strangers)
     users = np.where(np.arange(len(shape)) <= last, shape, tails)
     error = math.sqrt(float((bins.deviations[first : last + 1] ** 2).sum()))
-    alone = _strangers(shape / widths, bins.deviations / widths, bulk, last)
+    alone = np.zeros(len(shape)) if gap is None else _strangers(shape / widths, gap)
     reading = np.zeros(len(weights), dtype=np.int64)
     return Crowds(
         sizes, np.log2(upper / least), users, weights, error, float(sizes[last]), alone + parts, reading, kinds
     )
 
 
-def _strangers(shape: Floats, deviations: Floats, bulk: int, last: int) -> Floats:
-    """The part of the users beyond the bulk that is too many, by far more than noise, for a crowd that falls."""
-    parts = np.zeros(len(shape))
-    least, error = shape[bulk], deviations[bulk]
-    for j in range(bulk + 1, last + 1):
-        if shape[j] - least > CLEARLY_MORE * math.hypot(error, deviations[j]):
-            parts[j] = 1 - least / shape[j]
-        if shape[j] < least:
-            least, error = shape[j], deviations[j]
-    return parts
+def _gap(bins: Bins, widths: Floats, first: int, last: int) -> int | None:
+    """The first bin after a gap: from there on users rise again, who had fallen. None if there is none.
+
+    Two crowds, each of which rises once and falls once, have to explain what is seen better than one: by as much as
+    would be a chance of `more_alarm`.
+    """
+    part = slice(first, last + 1)
+    looks, width = [(look.users[part], look.deviations[part], look.laplace) for look in bins.looks], widths[part]
+    users = bins.users[part]
+
+    def misfit(fit: Floats) -> float:
+        return sum(float(_surprise((seen - fit) / deviations, laplace).sum()) for seen, deviations, laplace in looks)
+
+    one = _rising_and_falling(users, width)
+    begin = int(np.argmax(one / width)) + 1
+    two = [
+        np.concatenate([_rising_and_falling(users[:cut], width[:cut]), _rising_and_falling(users[cut:], width[cut:])])
+        for cut in range(begin + 1, len(users))
+    ]
+    if not two:
+        return None
+    misfits = [misfit(fit) for fit in two]
+    best = int(np.argmin(misfits))
+    return first + begin + 1 + best if misfit(one) - misfits[best] > -math.log(TUNING.more_alarm) else None
+
+
+def _strangers(density: Floats, gap: int) -> Floats:
+    """The part of the users from `gap` on that is too many for a crowd that falls: more than the least before them."""
+    top = int(np.argmax(density[:gap]))
+    least = np.minimum.accumulate(np.append(np.full(top, np.inf), density[top:]))
+    return np.where(np.arange(len(density)) >= gap, 1 - least / np.maximum(density, 1e-300), 0.0).clip(0.0)
+
+
+def _surprise(away: Floats, laplace: bool) -> Floats:
+    """The negative logarithm of the density of noise, so many standard deviations away, less that at 0. That of Laplace
+    noise is rounded at the top, as crowds are no formula.
+    """
+    found: Floats = np.sqrt(1 + 2 * away**2) - 1 if laplace else 0.5 * away**2
+    return found
 
 
 def _tails(
@@ -269,8 +299,8 @@ def _tails(
     fit = np.add.outer(prior, np.log(chances)).ravel()
     fit -= 0.5 * ((seen - expected)[:, ~beyond] ** 2 / variance[~beyond]).sum(axis=1)
     for look in bins.looks:
-        squares = ((look.users[part] - expected)[:, beyond] / look.deviations[part][beyond]) ** 2
-        fit -= (np.sqrt(1 + 2 * squares) - 1 if look.laplace else 0.5 * squares).sum(axis=1)
+        away = (look.users[part] - expected)[:, beyond] / look.deviations[part][beyond]
+        fit -= _surprise(away, look.laplace).sum(axis=1)
     weights = np.exp(fit - fit.max()).reshape(len(own), len(strange))
     # Beside heavy users, only the likeliest tail of the crowd itself.
     kinds = np.append(np.zeros(len(own), dtype=np.int64), np.arange(1, len(strange)))
@@ -318,7 +348,7 @@ def _seen(bins: Bins, eager: bool) -> list[_Window]:
     taken = np.zeros(len(bins.users), dtype=bool)
     marked: list[_Window] = []
     for chance in (1.0, 10.0, 100.0) if eager else (1.0, 10.0):
-        for width in (1, 2, 4, 8, 16):
+        for width in WINDOWS:
             while window := _mark(bins, taken, width, chance * TUNING.first_alarm, beside=False):
                 marked.append(window)
         if marked:
@@ -400,27 +430,39 @@ def _limits(chances: Floats, bins: Floats, laplace: bool) -> Floats:
     return normal + (single - normal) / np.sqrt(np.maximum(bins, 1.0))
 
 
-def _rising_and_falling(values: Floats) -> Floats:
-    """The nearest (l2) non-negative sequence that rises to one bin and falls after it."""
-    fits = [
-        np.concatenate([_falling(values[: top + 1][::-1])[::-1], _falling(values[top + 1 :])])
-        for top in range(len(values))
-    ]
-    nearest: Floats = min(fits, key=lambda fit: float(((fit - values) ** 2).sum()))
-    return np.maximum(nearest, 0.0)
+def _rising_and_falling(users: Floats, widths: Floats) -> Floats:
+    """Users in bins of these widths: the nearest (l2) non-negative density that rises to one bin and falls after it."""
+    density = users / widths
+    rising = _Falling.of(-density, widths)
+    falling = _Falling.of(-density[::-1], widths[::-1])
+    top = int(np.argmin(rising.errors[1:] + falling.errors[-2::-1]))
+    nearest = np.append(
+        -_Falling.of(-density[: top + 1], widths[: top + 1]).fit, _Falling.of(density[top + 1 :], widths[top + 1 :]).fit
+    )
+    return np.maximum(nearest, 0.0) * widths
 
 
-def _falling(values: Floats) -> Floats:
-    """Isotonic regression, decreasing: pool adjacent violators."""
-    means: list[float] = []
-    sizes: list[int] = []
-    for value in values.tolist():
-        means.append(value)
-        sizes.append(1)
-        while len(means) > 1 and means[-2] < means[-1]:
-            size = sizes[-2] + sizes[-1]
-            means[-2] = (means[-2] * sizes[-2] + means[-1] * sizes[-1]) / size
-            sizes[-2] = size
-            means.pop()
-            sizes.pop()
-    return np.repeat(np.array(means, dtype=np.float64), sizes)
+@dataclass(frozen=True)
+class _Falling:
+    """Isotonic regression, decreasing, by pooling adjacent violators: the fit, and the square errors of the fits to the
+    first 0, 1, 2, ... of the values.
+    """
+
+    fit: Floats
+    errors: Floats
+
+    @classmethod
+    def of(cls, values: Floats, weights: Floats) -> _Falling:
+        pools: list[tuple[float, float, int]] = []  # weight, mean, number of values
+        error, errors = 0.0, [0.0]
+        for mean, weight in zip(values.tolist(), weights.tolist(), strict=True):
+            number = 1
+            while pools and pools[-1][1] < mean:
+                other, least, more = pools.pop()
+                error += weight * other / (weight + other) * (mean - least) ** 2
+                mean = (weight * mean + other * least) / (weight + other)
+                weight, number = weight + other, number + more
+            pools.append((weight, mean, number))
+            errors.append(error)
+        means, numbers = [pool[1] for pool in pools], [pool[2] for pool in pools]
+        return cls(np.repeat(np.array(means, dtype=np.float64), numbers), np.array(errors))
