@@ -37,7 +37,7 @@ def summed(statistic, size):
     [
         (CappedRows(1), 4),
         (CappedRows(6), 4),
-        (RowsByStratum(6, 4, 2), 8),
+        (RowsByStratum(6, 4, (1, 2)), 12),
         (UsersByHalf(4, 0, 1), 66),
         (UsersByHalf(4, 1, 6), 66),
         (UsersByRows((1, 2, 4, 100)), 4),

@@ -44,7 +44,8 @@ def of_counts(items, every=True):
     """Statistics of `Counts` with so many items; a few of them, that hold each kind of query, if not `every`."""
     yield from map(CappedRows, (1, 3, 1000) if every else (3,))
     yield from (
-        RowsByStratum(cap, items, light) for cap, light in (((1, 1), (9, 2), (1000, 125)) if every else ((9, 2),))
+        RowsByStratum(cap, items, lights)
+        for cap, lights in (((1, (1,)), (9, ()), (9, (1, 2, 4)), (1000, (15, 125))) if every else ((9, (1, 2)),))
     )
     yield from (UsersByHalf(items, cap % 2, cap) for cap in ((1, 4, 1000, ROW_LIMIT) if every else (3,)))
     yield from map(UsersByRows, ([5], EDGES) if every else (EDGES,))
@@ -116,7 +117,7 @@ _HEAVY, _ALL = OneUser(7, {2: ROW_LIMIT}), OneUser(7, dict.fromkeys(range(5), 2*
 
 REACHED = [
     (CappedRows(3), _HEAVY),
-    (RowsByStratum(3, 5, 1), _HEAVY),
+    (RowsByStratum(3, 5, (1, 2)), _HEAVY),
     (SampledRow(3, "salt"), _HEAVY),
     (UsersByHalf(5, 0, 3), _ALL),
     (UsersByRows(FEW_EDGES), _HEAVY),

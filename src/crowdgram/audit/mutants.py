@@ -107,12 +107,12 @@ def overlapping_bins(counts: Counts, spending: Spending, _: Request) -> Estimate
 
 def by_stratum(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """Rows of light users and those of all others, apart: each user is in one of the two."""
-    return _plain(spending, counts.sum(RowsByStratum(LIGHT, counts.items, LIGHT)).values)
+    return _plain(spending, counts.sum(RowsByStratum(LIGHT, counts.items, (LIGHT,))).values)
 
 
 def strata_in_common(counts: Counts, spending: Spending, _: Request) -> Estimate:
     """As `by_stratum`, but light users are among all users as well."""
-    strata = counts.sum(RowsByStratum(LIGHT, counts.items, LIGHT)).values.reshape(2, -1)
+    strata = counts.sum(RowsByStratum(LIGHT, counts.items, (LIGHT,))).values.reshape(2, -1)
     return _plain(spending, np.append(strata[0], strata.sum(axis=0)))
 
 

@@ -42,8 +42,8 @@ from .row_bound import (
     bias_of,
     share_above,
 )
-from .simplex import project
-from .user_sizes import Bins
+from .row_strata import RowStrata, light_strata
+from .user_sizes import Bins, Crowds
 from .users_by_distance import Facts
 
 __all__ = ["Adaptive", "Auto"]
@@ -53,10 +53,6 @@ MOST_ROUNDS = 12
 """That a caller may ask for."""
 WEIGHTING_DISTANCE = 0.27
 """Total variation between equal weights and weights by rows, if rows are log-normal with a spread of 0.7."""
-LIGHT_BY = 8
-"""Users with so many times fewer rows than the contribution bound are a stratum of their own. It adds a hundredth to
-the noise.
-"""
 PAID, LEAST_PAID, MOST_PAID = 0.25, 0.02, 0.5
 """Before rounds, a further histogram of users by rows costs them this part of what knowing the crowd would save. It is
 left out if its share of the budget would be below the second number, and all of them have at most the third.
@@ -161,26 +157,20 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
         )
         if pilot.rows.crowds is not None:
             pilot.row_cap = ROW_LIMIT
-    row_cap = _plain_bound(spending, pilot, k)
-    rows = _noisy_rows(counts, spending, pilot, row_cap)
-    disagreement = rows.disagreement
+    rows = _noisy_rows(counts, spending, pilot)
     parameters: dict[str, int | float | str] = {"branch": "laplace"}
     bias, most, total = 0.0, 0.0, None
     if pilot.row_cap == 1:
         total = pilot.users * UNIT, pilot.users_error * UNIT
-    if pilot.rows is not None and pilot.rows.crowds is not None:
-        crowds = pilot.rows.crowds
-        above, low, high = share_above(crowds, row_cap)
+    if rows.crowds is not None:
+        above, low, high = share_above(rows.crowds, rows.bound)
         parameters |= {"rows_above_bound": above, "rows_above_bound_low": low, "rows_above_bound_high": high}
         if not pilot.given:
-            moved, strange = (each[:, 0] for each in bias_of(crowds, np.array([float(row_cap)])))
-            bias = float(average_error(crowds.weights, disagreement.mean * moved + strange))
-            square = disagreement.root_mean_square**2 * float(crowds.weights @ moved**2)
-            most = math.sqrt(square + float(crowds.weights @ strange**2))
+            bias, most = _clipping_bias(rows.crowds, rows.bound, rows.disagreement)
     elif pilot.rows is not None and not pilot.given:  # rows could not be seen, and equal weights stand in for them
         bias, most = 2 * WEIGHTING_DISTANCE * disagreement.mean, 2 * WEIGHTING_DISTANCE * disagreement.root_mean_square
     if pilot.row_cap > 1:
-        parameters["max_rows_per_user"] = row_cap
+        parameters["max_rows_per_user"] = rows.bound
     scatter = _scatter(pilot)
     made = from_noisy_sums(
         rows.sums,
@@ -190,46 +180,68 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
         bias=(bias, most),
         total=total,
         sampling_variance=scatter,
-        row_bound=row_cap,
+        row_bound=rows.bound,
         public=prior,
     )
+    if rows.shortfall > 0 and made.total is not None:
+        made = replace(made, total=replace(made.total, error=rows.shortfall))
     return replace(made, users=pilot.all_users)
+
+
+def _clipping_bias(crowds: Crowds, bound: int, disagreement: Disagreement) -> tuple[float, float]:
+    """The l1 bias of a bound: what is expected of it, and its root mean square."""
+    moved, strange = (each[:, 0] for each in bias_of(crowds, np.array([float(bound)])))
+    square = disagreement.root_mean_square**2 * float(crowds.weights @ moved**2)
+    expected = float(average_error(crowds.weights, disagreement.mean * moved + strange))
+    return expected, math.sqrt(square + float(crowds.weights @ strange**2))
 
 
 @dataclass(frozen=True)
 class _NoisyRows:
-    """Rows by item, in units of UNIT over the bound on rows; their noise, over that of the event; and what is believed
-    of the disagreement of heavy users.
+    """Rows by item, in units of UNIT over the `bound` on rows; their noise, over that of the event; and what is
+    believed of the crowd, if its rows were seen, and of the disagreement of heavy users. shortfall: what users above
+    the bound lack of it in the sums, over all rows within it.
     """
 
     sums: Floats
     event: LaplaceEvent
     widened: float
+    bound: int
+    crowds: Crowds | None
     disagreement: Disagreement
+    shortfall: float = 0.0
 
 
-def _noisy_rows(counts: Counts, spending: PureFinish, pilot: Pilot, row_cap: int) -> _NoisyRows:
-    """Rows by item with all that is left of epsilon. If the bound was chosen, users far below it are a stratum of their
-    own: how the others differ from them tells what the bound did.
+def _noisy_rows(counts: Counts, spending: PureFinish, pilot: Pilot) -> _NoisyRows:
+    """Rows by item with all that is left of epsilon. If the bound was chosen, they are summed in strata of users, and
+    the bound is chosen once more, among those of the strata, by what these hold.
     """
-    k, prior = counts.items, Disagreement.prior()
-    seen = pilot.rows is not None and pilot.rows.crowds is not None and not pilot.given
-    light = row_cap // LIGHT_BY if seen else 0
-    sums = counts.sum(RowsByStratum(row_cap, k, light) if light else CappedRows(row_cap))
+    k, disagreement = counts.items, Disagreement.prior()
+    crowds = None if pilot.rows is None else pilot.rows.crowds
+    noise = k * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
+    row_cap = pilot.row_cap if pilot.given else best_bound(pilot.crowds, noise, disagreement.mean).rows
+    lights = light_strata(row_cap) if crowds is not None and not pilot.given else ()
+    sums = counts.sum(RowsByStratum(row_cap, k, lights) if lights else CappedRows(row_cap))
     noisy, event = spending.laplace(
         "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()
     )
-    if not light:
-        return _NoisyRows(noisy.astype(np.float64), event, 1.0, prior)
-    few, many = noisy.reshape(2, k).astype(np.float64)
-    ratio = light / row_cap
-    all_rows, widened = ratio * few + many, math.hypot(1.0, ratio)
-    deviation = math.sqrt(2) * event.scale
-    least = deviation * math.sqrt(k)
-    masses = [max(float(each.sum()), least) for each in (few, many)]
-    shares = project(all_rows / max(float(all_rows.sum()), widened * least))
-    noise = math.hypot(*(deviation / mass for mass in masses))
-    return _NoisyRows(all_rows, event, widened, prior.learned(many / masses[1] - few / masses[0], noise, shares))
+    if crowds is None or not lights:
+        return _NoisyRows(noisy.astype(np.float64), event, 1.0, row_cap, crowds, disagreement)
+    bounds = (*lights, row_cap)
+    strata = RowStrata(
+        np.array(bounds, dtype=np.float64), noisy.reshape(-1, k).astype(np.float64), math.sqrt(2) * event.scale
+    )
+    crowds = strata.learned(crowds)
+    place = strata.best(crowds, noise, disagreement.mean)
+    return _NoisyRows(
+        strata.within(place),
+        event,
+        float(strata.widened[place]),
+        bounds[place],
+        crowds,
+        strata.disagreement(disagreement),
+        strata.shortfall(place),
+    )
 
 
 def _scatter(pilot: Pilot) -> float:
@@ -281,11 +293,3 @@ def _look_again(counts: Counts, budget: Budget, pilot: Pilot, rows: RowHistogram
             return
         pilot.rows = rows = seen
         spent += share
-
-
-def _plain_bound(spending: PureFinish, pilot: Pilot, items: int) -> int:
-    """The contribution bound for Laplace noise: the best one, or the one that was given."""
-    if pilot.given:
-        return pilot.row_cap
-    noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
-    return best_bound(pilot.crowds, noise, Disagreement.prior().mean).rows

@@ -26,7 +26,9 @@ __all__ = [
     "average_error",
     "best_bound",
     "bias_of",
+    "bulk_points",
     "costs_if_known",
+    "expected_errors",
     "part_saved_if_known",
     "share_above",
     "worth_knowing",
@@ -145,6 +147,11 @@ def costs_if_known(crowds: Crowds, noise: float, disagreement: float, spread: Sp
     return best
 
 
+def expected_errors(crowds: Crowds, bounds: Floats, noise: Floats, disagreement: float) -> Floats:
+    """What is expected of the l1 error at each of these bounds, with the noise that goes with it."""
+    return _costs(crowds.likely, noise, disagreement, None, bounds).expected
+
+
 def worth_knowing(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> float:
     """What knowing the crowd exactly would save of the l1 error."""
     return _costs(crowds.likely, noise, disagreement, spread).saved_if_known
@@ -187,6 +194,12 @@ class Spread:
     distance: Callable[[Floats, float], Floats]
 
 
+def bulk_points(crowds: Crowds) -> tuple[Floats, Floats]:
+    """Users of every crowd (rows), and their sizes."""
+    users, sizes, _ = _points(crowds)
+    return users, sizes
+
+
 def _points(crowds: Crowds) -> tuple[Floats, Floats, Floats]:
     """Every bin's users spread evenly on the log scale over BIN_POINTS points, their sizes, and the part of strangers;
     without bins that no crowd has.
@@ -198,7 +211,10 @@ def _points(crowds: Crowds) -> tuple[Floats, Floats, Floats]:
     return users, sizes[present].ravel(), np.repeat(crowds.strangers[:, present], BIN_POINTS, axis=1)
 
 
-def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None) -> _Costs:
+def _costs(
+    crowds: Crowds, noise: float | Floats, disagreement: float, spread: Spread | None, bounds: Floats | None = None
+) -> _Costs:
+    """`bounds`: those that are tried, each with its own noise; by default all that may be best."""
     users, masses, strange = _points(crowds)
     sizes, part = masses, disagreement + (1 - disagreement) * strange
     if spread is not None:
@@ -215,9 +231,10 @@ def _costs(crowds: Crowds, noise: float, disagreement: float, spread: Spread | N
             axis=1,
         )
         masses = np.tile(masses, len(spread.shares) + 1)
-    bounds = np.unique(sizes[users.max(axis=0) > 0])
-    if len(bounds) > BOUNDS_TRIED:
-        bounds = np.geomspace(bounds[0], bounds[-1], BOUNDS_TRIED)
+    if bounds is None:
+        bounds = np.unique(sizes[users.max(axis=0) > 0])
+        if len(bounds) > BOUNDS_TRIED:
+            bounds = np.geomspace(bounds[0], bounds[-1], BOUNDS_TRIED)
     clipped = _Clipped.of(users * masses, sizes, bounds)
     noises = noise * bounds / np.maximum(clipped.after, 1e-300)
     return _Costs(bounds, crowds.weights, noises, 2 * clipped.variations(part))

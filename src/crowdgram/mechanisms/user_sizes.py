@@ -20,7 +20,7 @@ from ..arrays import Booleans, Floats, Integers
 from .measurements import inverse_variance_mean
 from .tuning import TUNING
 
-__all__ = ["Bins", "Crowds", "merged", "read"]
+__all__ = ["ROUGHNESS", "Bins", "Crowds", "merged", "read", "surprise"]
 
 Number = TypeVar("Number", np.float64, np.int64)
 
@@ -28,8 +28,8 @@ REACH = 8.0
 """Octaves beyond what is seen in which users are thought possible."""
 FITTED = 1.5
 """Octaves of what is seen that a tail continues."""
-TAIL_ROUGHNESS = 0.15
-"""How far smoothed bins are from a tail's formula, relative."""
+ROUGHNESS = 0.15
+"""How far users in bins are from a tail's formula, or from one that rises once and falls once, relative."""
 HEAVY_ROWS = np.geomspace(0.01, 3.0, 6)
 """Rows that *heavy* users, with rows of another order than all others, may have, over the rows of the others."""
 HEAVY_WIDTH = 0.7
@@ -173,13 +173,16 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
     `strangers`: the bins are of rows: a group of users beside the crowd is possible, and so is a sharp end.
 
     The farthest bins that stand out may be noise. So there is a reading for each bin that may be the last to hold
-    users, with its probability.
+    users, with its probability; and two of them if there may be two crowds.
     """
     marked = _seen(bins, eager)
     if not marked:
         return None
     first = min(window.first for window in marked)
-    readings = [(_reading(bins, first, last, strangers), chance) for last, chance in _last_bins(marked)]
+    readings = []
+    for last, chance in _last_bins(marked):
+        for gap, part in _gaps(bins, first, last) if strangers else [(None, 1.0)]:
+            readings.append((_reading(bins, first, last, gap, strangers), chance * part))
     return replace(
         max(readings, key=lambda reading: reading[1])[0],
         users=np.concatenate([one.users for one, _ in readings]),
@@ -190,17 +193,13 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
     )
 
 
-def _reading(bins: Bins, first: int, last: int, strangers: bool) -> Crowds:
-    """The crowds that are possible if bins from `first` to `last` hold users whom noise does not hide."""
-    upper = bins.edges
-    lower = np.append(upper[0] * upper[0] / upper[1], upper[:-1])
-    least, widths = lower, np.log2(upper / lower)
-    if upper[0] == 1:  # whole numbers of rows: a bin begins with the next one, and each stands for half a row around it
-        least = np.append(1.0, upper[:-1] + 1)
-        widths = np.log2((upper + 0.5) / (least - 0.5))
+def _reading(bins: Bins, first: int, last: int, gap: int | None, strangers: bool) -> Crowds:
+    """The crowds that are possible if bins from `first` to `last` hold users whom noise does not hide, and a crowd of
+    its own begins at `gap`.
+    """
+    upper, (least, widths) = bins.edges, _places(bins)
     sizes = np.sqrt(least * upper)
     shape = np.zeros(len(bins.users))
-    gap = _gap(bins, widths, first, last) if strangers else None
     ends = [last + 1] if gap is None else [gap, last + 1]
     for begin, end in zip([first, *ends[:-1]], ends, strict=True):
         shape[begin:end] = _rising_and_falling(bins.users[begin:end], widths[begin:end])
@@ -216,40 +215,57 @@ def _reading(bins: Bins, first: int, last: int, strangers: bool) -> Crowds:
     )
 
 
-def _gap(bins: Bins, widths: Floats, first: int, last: int) -> int | None:
-    """The first bin after a gap: from there on users rise again, who had fallen. None if there is none.
+def _places(bins: Bins) -> tuple[Floats, Floats]:
+    """The least size in each bin, and its width in octaves."""
+    upper = bins.edges
+    if upper[0] == 1:  # whole numbers of rows: a bin begins with the next one, and each stands for half a row around it
+        least = np.append(1.0, upper[:-1] + 1)
+        return least, np.log2((upper + 0.5) / (least - 0.5))
+    lower = np.append(upper[0] * upper[0] / upper[1], upper[:-1])
+    return lower, np.log2(upper / lower)
 
-    Two crowds, each of which rises once and falls once, have to explain what is seen better than one: by as much as
-    would be a chance of `more_alarm`.
+
+def _gaps(bins: Bins, first: int, last: int) -> list[tuple[int | None, float]]:
+    """The first bin after a gap, from which on users rise again who had fallen, and None, if there is no gap: each with
+    its probability.
+
+    Two crowds, each of which rises once and falls once, explain what is seen better than one. They are as likely as one
+    if they do so by as much as noise would with a chance of `beside`.
     """
     part = slice(first, last + 1)
-    looks, width = [(look.users[part], look.deviations[part], look.laplace) for look in bins.looks], widths[part]
-    users = bins.users[part]
+    users, width = bins.users[part], _places(bins)[1][part]
+    one = _rising_and_falling(users, width)
+    rough = one + (ROUGHNESS * one) ** 2  # as one crowd would vary by chance, and as no crowd is a formula
 
     def misfit(fit: Floats) -> float:
-        return sum(float(_surprise((seen - fit) / deviations, laplace).sum()) for seen, deviations, laplace in looks)
+        away = [((look.users[part] - fit) / np.sqrt(look.deviations[part] ** 2 + rough), look) for look in bins.looks]
+        return sum(float(surprise(each, look.laplace).sum()) for each, look in away)
 
-    one = _rising_and_falling(users, width)
-    begin = int(np.argmax(one / width)) + 1
+    begin = int(np.argmax(one / width)) + 2
     two = [
-        np.concatenate([_rising_and_falling(users[:cut], width[:cut]), _rising_and_falling(users[cut:], width[cut:])])
-        for cut in range(begin + 1, len(users))
+        np.append(_rising_and_falling(users[:cut], width[:cut]), _rising_and_falling(users[cut:], width[cut:]))
+        for cut in range(begin, len(users))
     ]
     if not two:
-        return None
+        return [(None, 1.0)]
     misfits = [misfit(fit) for fit in two]
     best = int(np.argmin(misfits))
-    return first + begin + 1 + best if misfit(one) - misfits[best] > -math.log(TUNING.more_alarm) else None
+    odds = TUNING.beside * math.exp(min(misfit(one) - misfits[best], 50.0))
+    found = (first + begin + best, odds / (1 + odds)), (None, 1 / (1 + odds))
+    likely = [(gap, chance) for gap, chance in found if chance > UNLIKELY_READING]
+    total = sum(chance for _, chance in likely)
+    return [(gap, chance / total) for gap, chance in likely]
 
 
 def _strangers(density: Floats, gap: int) -> Floats:
     """The part of the users from `gap` on that is too many for a crowd that falls: more than the least before them."""
     top = int(np.argmax(density[:gap]))
     least = np.minimum.accumulate(np.append(np.full(top, np.inf), density[top:]))
-    return np.where(np.arange(len(density)) >= gap, 1 - least / np.maximum(density, 1e-300), 0.0).clip(0.0)
+    after = (np.arange(len(density)) >= gap) & (density > 0)
+    return np.where(after, 1 - least / np.maximum(density, 1e-300), 0.0).clip(0.0)
 
 
-def _surprise(away: Floats, laplace: bool) -> Floats:
+def surprise(away: Floats, laplace: bool) -> Floats:
     """The negative logarithm of the density of noise, so many standard deviations away, less that at 0. That of Laplace
     noise is rounded at the top, as crowds are no formula.
     """
@@ -277,7 +293,7 @@ def _tails(
     part = slice(start, end + 1)
     away, beyond = x[part] - x[start], np.arange(start, end + 1) > last
     seen = np.append(shape[start : last + 1], bins.users[last + 1 : end + 1])
-    variance = bins.deviations[part] ** 2 + np.where(beyond, 0.0, TAIL_ROUGHNESS * seen) ** 2
+    variance = bins.deviations[part] ** 2 + np.where(beyond, 0.0, ROUGHNESS * seen) ** 2
     slopes, bends = np.meshgrid(np.geomspace(0.2, 40, 24), np.append(0.0, np.geomspace(0.02, 5, 6)), indexing="ij")
     b, c = slopes.ravel(), bends.ravel()
     form = np.exp(-b[:, None] * away - c[:, None] * away**2) * widths[part]
@@ -300,7 +316,7 @@ def _tails(
     fit -= 0.5 * ((seen - expected)[:, ~beyond] ** 2 / variance[~beyond]).sum(axis=1)
     for look in bins.looks:
         away = (look.users[part] - expected)[:, beyond] / look.deviations[part][beyond]
-        fit -= _surprise(away, look.laplace).sum(axis=1)
+        fit -= surprise(away, look.laplace).sum(axis=1)
     weights = np.exp(fit - fit.max()).reshape(len(own), len(strange))
     # Beside heavy users, only the likeliest tail of the crowd itself.
     kinds = np.append(np.zeros(len(own), dtype=np.int64), np.arange(1, len(strange)))

@@ -60,10 +60,10 @@ class Crowd(SimulatedCrowd):
         if isinstance(statistic, CappedRows):
             return _whole(self.totals(np.floor(UNIT / np.maximum(self.rows, statistic.row_cap))), statistic)
         if isinstance(statistic, RowsByStratum):
-            light = (self.rows <= statistic.light).astype(np.float64)
-            others = (1 - light) * np.floor(UNIT / np.maximum(self.rows, statistic.row_cap))
-            sums = [self.totals(each) for each in (light * (UNIT // statistic.light), others)]
-            return _whole(np.concatenate(sums), statistic)
+            place, most = np.searchsorted(statistic.lights, self.rows), np.maximum(self.rows, statistic.row_cap)
+            weights = [UNIT // light for light in statistic.lights], np.floor(UNIT / most)
+            each = [(place == j) * weight for j, weight in enumerate((*weights[0], weights[1]))]
+            return _whole(np.concatenate([self.totals(one) for one in each]), statistic)
         if isinstance(statistic, UsersByHalf):
             inside = self.by_user @ half_of_items(self.items, statistic.number).astype(np.float64)
             places = np.floor(HALF_BINS * inside / self.rows) + 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from dataclasses import dataclass
 
 import ibis
@@ -64,41 +66,44 @@ class CappedRows(_Capped):
 
 @dataclass(frozen=True)
 class RowsByStratum(_Capped):
-    """T_i = sum_u W_u N_i(u) over users with at most `light` rows, then the same over all others, of k = `items` items:
+    """T_i = sum_u W_u N_i(u) of k = `items` items, once for each stratum of users: those with at most lights[0] rows,
+    those with more and at most lights[1], ..., and all others:
 
-        W_u = floor(UNIT / light) if m_u <= light, else floor(UNIT / max(m_u, row_cap)).
+        W_u = floor(UNIT / l), l the least of `lights` with m_u <= l; floor(UNIT / max(m_u, row_cap)) if there is none.
 
-    A user is in one of the two strata, so both are measured for the price of one, each with noise for its own bound on
-    rows: that of the light users is row_cap / light times smaller. Together they tell how far heavy users differ.
+    A user is in one stratum, so all are measured for the price of one, each with noise for its own bound on rows. So
+    the bound of an answer can be lowered when they are known; and they tell how far heavy users differ.
 
     Bound: ||W_u N(u)||_1 = W_u m_u <= UNIT exactly, and entries are non-negative.
     """
 
     items: int
-    light: int
+    lights: tuple[int, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.light <= self.row_cap:
-            raise InvalidArgument(f"light={self.light}: needs to be in 1..{self.row_cap}.", argument="light")
+        ends = (0, *self.lights, self.row_cap + 1)
+        if any(low >= high for low, high in itertools.pairwise(ends)):
+            raise InvalidArgument(
+                f"lights={self.lights}: they need to increase, within 1..{self.row_cap}.", argument="lights"
+            )
 
     def sum(self, view: Counts) -> BoundedSum[Integers]:
         assert view.items == self.items
-        users = view.users
-        light, none = users.rows <= self.light, ibis.literal(0, "int64")
-        weighted = users.select(
-            "user",
-            light=light.ifelse(ibis.literal(UNIT // self.light, "int64"), none),
-            others=light.ifelse(none, base_weight(users, self.row_cap, UNIT)),
-        )
-        sums = weighted_totals(view, weighted, ["light", "others"], "summing counts")
+        users, none = view.users, ibis.literal(0, "int64")
+        weights = {}
+        for low, light in itertools.pairwise((0, *self.lights)):
+            inside = (users.rows > low) & (users.rows <= light)
+            weights[f"stratum_{light}"] = inside.ifelse(ibis.literal(UNIT // light, "int64"), none)
+        last = self.lights[-1] if self.lights else 0
+        weights["others"] = (users.rows > last).ifelse(base_weight(users, self.row_cap, UNIT), none)
+        sums = weighted_totals(view, users.select("user", **weights), list(weights), "summing counts")
         return BoundedSum(np.concatenate(sums), self.bound)
 
     def of_user(self, user: OneUser) -> Vector:
-        if user.rows <= self.light:
-            return {item: UNIT // self.light * n for item, n in user.counts.items()}
-        weight = UNIT // max(user.rows, self.row_cap)
-        return {self.items + item: weight * n for item, n in user.counts.items()}
+        place = bisect.bisect_left(self.lights, user.rows)
+        weight = UNIT // (self.lights[place] if place < len(self.lights) else max(user.rows, self.row_cap))
+        return {place * self.items + item: weight * n for item, n in user.counts.items()}
 
 
 @dataclass(frozen=True)

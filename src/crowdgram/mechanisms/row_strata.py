@@ -1,0 +1,100 @@
+"""Rows by item in strata of users: what they tell of the crowd, and the contribution bound once they are known.
+
+A bound has to be chosen before rows are summed, by a noisy histogram. If it showed heavy users who are not there, the
+bound is far too large. Strata (`RowsByStratum`) let it be lowered afterwards: users with far fewer rows than the bound
+are summed apart, with less noise. What the strata hold also says which of the crowds that seemed possible are not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..arrays import Floats
+from ..tables import UNIT
+from .row_bound import Disagreement, bulk_points, expected_errors
+from .simplex import project
+from .user_sizes import ROUGHNESS, Crowds, surprise
+
+__all__ = ["LIGHT_BY", "RowStrata", "light_strata"]
+
+LIGHT_BY = 4
+"""Users with so many times fewer rows than the contribution bound are a stratum of their own, ..."""
+LIGHT_STRATA = 3
+"""... and again, so many times. All of them add 3% to the noise, and let the bound be lowered by a factor of 64."""
+
+
+def light_strata(row_cap: int) -> tuple[int, ...]:
+    """The bounds of the strata below `row_cap`."""
+    return tuple(row_cap // LIGHT_BY**j for j in range(LIGHT_STRATA, 0, -1) if row_cap >= LIGHT_BY**j)
+
+
+@dataclass(frozen=True)
+class RowStrata:
+    """Noisy rows by item of each stratum (rows), in units of UNIT over the stratum's bound; bounds: on the rows of a
+    user, increasing. deviation: the standard deviation of the noise.
+    """
+
+    bounds: Floats
+    sums: Floats
+    deviation: float
+
+    @property
+    def masses(self) -> tuple[Floats, float]:
+        """What strata hold, in users who have their bound, and its standard deviation."""
+        masses: Floats = self.sums.sum(axis=1) / UNIT
+        return masses, self.deviation * math.sqrt(self.sums.shape[1]) / UNIT
+
+    @property
+    def widened(self) -> Floats:
+        """The noise of all strata together at each of the bounds, over that of one sum."""
+        ratios = np.minimum(self.bounds / self.bounds[:, None], 1.0)
+        widened: Floats = np.sqrt((ratios**2).sum(axis=1))
+        return widened
+
+    def within(self, place: int) -> Floats:
+        """Rows by item if nobody counts for more than bounds[place]: strata above it weigh as one of that bound."""
+        ratios = np.minimum(self.bounds / self.bounds[place], 1.0)
+        total: Floats = ratios @ self.sums
+        return total
+
+    def shortfall(self, place: int) -> float:
+        """What users of the strata above bounds[place] lack of it, over all rows within it: they count for the part of
+        it that they have of their own stratum's bound, a LIGHT_BY-th at least.
+        """
+        masses, error = self.masses
+        counted = float(np.maximum(masses[place + 1 :], error).sum())
+        return (LIGHT_BY - 1) / 2 * counted / max(float(self.within(place).sum()) / UNIT, counted, error)
+
+    def learned(self, crowds: Crowds) -> Crowds:
+        """The crowds with the probabilities that they have once it is known what strata hold."""
+        users, sizes = bulk_points(crowds)
+        places = np.minimum(np.searchsorted(self.bounds, sizes), len(self.bounds) - 1)
+        each = np.minimum(sizes, self.bounds[-1]) / self.bounds[places]
+        expected = np.array([(users * each)[:, places == j].sum(axis=1) for j in range(len(self.bounds))]).T
+        found, error = self.masses
+        spread = np.hypot(error, ROUGHNESS * expected)
+        fit = -(surprise((found - expected) / spread, laplace=True) + np.log(spread)).sum(axis=1)
+        weights = crowds.weights * np.exp(fit - fit.max())
+        return replace(crowds, weights=weights / weights.sum())
+
+    def best(self, crowds: Crowds, noise: float, disagreement: float) -> int:
+        """The place of the bound that is predicted to err least. noise: in l1, of a sum in which a user weighs 1."""
+        return int(np.argmin(expected_errors(crowds, self.bounds, noise * self.widened, disagreement)))
+
+    def disagreement(self, prior: Disagreement) -> Disagreement:
+        """What is believed of the disagreement of heavy users: how those of the last stratum differ from the others."""
+        if len(self.bounds) == 1:
+            return prior
+        ratios = self.bounds[:-1] / self.bounds[-2]
+        few, many = ratios @ self.sums[:-1], self.sums[-1]
+        deviations = self.deviation * float(np.linalg.norm(ratios)), self.deviation
+        root = math.sqrt(self.sums.shape[1])
+        masses = [max(float(each.sum()), root * one) for each, one in zip((few, many), deviations, strict=True)]
+        last = len(self.bounds) - 1
+        rows = self.within(last)
+        shares = project(rows / max(float(rows.sum()), float(self.widened[last]) * root * self.deviation))
+        noise = math.hypot(*(one / mass for one, mass in zip(deviations, masses, strict=True)))
+        return prior.learned(many / masses[1] - few / masses[0], noise, shares)
