@@ -177,6 +177,7 @@ def test_a_report_holds_names_as_text(name):
     assert notebook.comments == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_terminal_is_not_steered(terminal):
     for name in HOSTILE:
@@ -226,6 +227,7 @@ def test_json_holds_names_exactly(tmp_path):
     assert made(HOSTILE).to_arrow().column("item").to_pylist() == list(HOSTILE)
 
 
+@pytest.mark.slow
 def test_a_picture_can_be_drawn_of_every_name():
     pytest.importorskip("matplotlib")
     with warnings.catch_warnings():

@@ -102,6 +102,7 @@ def test_totals_are_near():
     assert total_of(release).value == pytest.approx(20_000 * min(4, release.total.row_bound), rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "weight", "cap", "bought"),
     [

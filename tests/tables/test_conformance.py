@@ -474,6 +474,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.slow
 def test_filters_are_the_same_on_every_engine(table_of, request):
     if "spark" in request.node.name:
         request.getfixturevalue("compiled")
