@@ -208,16 +208,23 @@ def test_the_command_line_quotes_nothing_that_steers(tmp_path):
 
 @pytest.mark.slow
 def test_a_saved_file_that_steers_is_shown_harmless(tmp_path):
+    """As an item, all of them at once; as the mechanism and as a parameter, one by one."""
     path = tmp_path / "r.json"
+
+    def show():
+        result = CliRunner().invoke(app, ["show", str(path), "--top", "200"])
+        assert result.exit_code == 0
+        assert not steering(result.stdout)
+
     made(HOSTILE).save(path)
+    show()
+    made(["plain", "other"]).save(path, overwrite=True)
     document = json.loads(path.read_text())
     for name in HOSTILE:
         document["mechanism"] = name
         document["parameters"] = {name: name}
         path.write_text(json.dumps(document))
-        result = CliRunner().invoke(app, ["show", str(path), "--top", "200"])
-        assert result.exit_code == 0
-        assert not steering(result.stdout)
+        show()
 
 
 def test_json_holds_names_exactly(tmp_path):
