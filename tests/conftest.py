@@ -15,12 +15,9 @@ import sys
 # the tests take all cores already.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import duckdb
-import pytest
-import typer.testing
+import pytest  # and neither DuckDB nor crowdgram here: what hands tests out to workers needs neither
 
-import crowdgram
-from crowdgram.tables.engines.spark import CHANGED, HELD
+from . import reruns
 
 gc.disable()  # until all tests are collected, since what is collected stays
 
@@ -56,8 +53,6 @@ SHARED = (
 def group(nodeid):
     """The tests that one worker runs: all of Spark's, for one Java machine, and of PostgreSQL, for one server; those of
     some files; or all cases of one.
-
-    Not each case alone: xdist looks at all that a worker was ever given whenever a test ends.
     """
     path, _, name = nodeid.partition("::")
     if shared := [one for one in ("spark", "postgres") if one in name]:
@@ -65,19 +60,19 @@ def group(nodeid):
     return path if path in SHARED else nodeid.partition("[")[0]
 
 
-# The command is built once, and not for every call: that took twenty times as long as a call that is refused.
-typer.testing._get_command = functools.cache(typer.testing._get_command)
-
 DRAWING = ("tests/audit/", "tests/cli/", "tests/inference/", "tests/mechanisms/", "tests/paper/", "tests/releases/")
 """Folders whose tests draw fresh noise, which has no seed, as the examples of the documents do."""
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(reruns)
 
 
 def pytest_itemcollected(item):
     if item.get_closest_marker("spark") and group(item.nodeid) != "spark":
         raise pytest.UsageError(f"{item.nodeid}: the name of a test that is marked spark needs the word")
     if item.nodeid.startswith((*DRAWING, "tests/test_docs.py")):
-        # What fails by chance is run once more; what is broken fails twice.
-        item.add_marker(pytest.mark.flaky(reruns=1))
+        item.add_marker(pytest.mark.drawing)
 
 
 def pytest_collection_modifyitems(items):
@@ -96,11 +91,24 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             return group(nodeid)
 
+        def mark_test_complete(self, node, item_index, duration=0):
+            super().mark_test_complete(node, item_index, duration)
+            done = group(self.registered_collections[node][item_index])
+            if all(self.assigned_work[node][done].values()):
+                del self.assigned_work[node][done]  # or all that a worker was ever given is looked at after every test
+
     return Grouped(config, log)
 
 
 def pytest_collection_finish():
     """What is there before the first test stays: to look for garbage in it took an eighth of the time."""
+    import typer.testing
+
+    from crowdgram.tables.engines import shapes
+
+    shapes._MOST_SHAPES = 10_000  # a process of tests asks for more than one of releases, and would write them anew
+    # The command is built once, and not for every call: that took twenty times as long as a call that is refused.
+    typer.testing._get_command = functools.cache(typer.testing._get_command)
     gc.enable()
     gc.collect()
     gc.freeze()
@@ -148,6 +156,8 @@ def running_spark():
     session.sparkContext.setLogLevel("ERROR")
     for name, value in INTERPRETED.items():
         session.conf.set(name, value)
+    from crowdgram.tables.engines.spark import CHANGED
+
     for name in (*CHANGED, "spark.sql.autoBroadcastJoinThreshold"):  # so that they are among the settings to be kept
         session.conf.set(name, session.conf.get(name))
     yield session
@@ -157,6 +167,8 @@ def running_spark():
 @pytest.fixture
 def spark(running_spark):
     """The session of all tests. One that leaves a setting, a view or an engine behind fails, and no other after it."""
+    from crowdgram.tables.engines.spark import HELD
+
     settings, views = left_in(running_spark)
     yield running_spark
     settings_after, views_after = left_in(running_spark)
@@ -199,14 +211,6 @@ def compiled(spark):
         spark.conf.set(name, value)
 
 
-USUAL_SETTINGS = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "preserve_insertion_order": False,
-    **crowdgram.DuckDB().settings,
-}
-
-
 class Databases:
     """The embedded DuckDB of all tests of this process: to start one takes a fifth of a small release.
 
@@ -214,14 +218,24 @@ class Databases:
     """
 
     def __init__(self):
+        import crowdgram
+
         self.shared, self.process, self.whole = True, os.getpid(), None
+        self.usual = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "preserve_insertion_order": False,
+            **crowdgram.DuckDB().settings,
+        }
 
     def connect(self, settings):
         """A connection; None if the engine is to start a database of its own, as it does outside of the tests."""
-        usual = settings == {**USUAL_SETTINGS, "temp_directory": settings.get("temp_directory")}
+        usual = settings == {**self.usual, "temp_directory": settings.get("temp_directory")}
         if not self.shared or not usual or os.getpid() != self.process:
             return None
         if self.whole is None:
+            import duckdb
+
             self.whole = duckdb.connect(config={**settings, "temp_directory": ""})  # nothing spills: tables are small
         return self.whole.cursor()
 

@@ -195,6 +195,7 @@ def test_coverage_is_by_rank_and_of_what_stands_out(accuracy):
     assert accuracy.covered(release, own) == {"top": 1.0, "2 to 5": 0.75, "rest": 0.0}
 
 
+@pytest.mark.slow
 def test_invented_tables_are_made_and_differ(accuracy):
     for name, make in accuracy.INVENTED.items():
         one, two = (make(np.random.default_rng(seed)) for seed in (1, 2))

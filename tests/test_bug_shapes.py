@@ -221,6 +221,7 @@ def tallied(users, items):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("above", [0, 1])
 def test_what_is_at_a_threshold_of_the_histogram_is_not_shown(above):
     """The noisy value is the threshold itself, or one more: `>` in the code, as the proof of its chance has it."""

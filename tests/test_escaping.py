@@ -177,6 +177,7 @@ def test_a_report_holds_names_as_text(name):
     assert notebook.comments == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_terminal_is_not_steered(terminal):
     for name in HOSTILE:
@@ -207,16 +208,23 @@ def test_the_command_line_quotes_nothing_that_steers(tmp_path):
 
 @pytest.mark.slow
 def test_a_saved_file_that_steers_is_shown_harmless(tmp_path):
+    """As an item, all of them at once; as the mechanism and as a parameter, one by one."""
     path = tmp_path / "r.json"
+
+    def show():
+        result = CliRunner().invoke(app, ["show", str(path), "--top", "200"])
+        assert result.exit_code == 0
+        assert not steering(result.stdout)
+
     made(HOSTILE).save(path)
+    show()
+    made(["plain", "other"]).save(path, overwrite=True)
     document = json.loads(path.read_text())
     for name in HOSTILE:
         document["mechanism"] = name
         document["parameters"] = {name: name}
         path.write_text(json.dumps(document))
-        result = CliRunner().invoke(app, ["show", str(path), "--top", "200"])
-        assert result.exit_code == 0
-        assert not steering(result.stdout)
+        show()
 
 
 def test_json_holds_names_exactly(tmp_path):
@@ -226,6 +234,7 @@ def test_json_holds_names_exactly(tmp_path):
     assert made(HOSTILE).to_arrow().column("item").to_pylist() == list(HOSTILE)
 
 
+@pytest.mark.slow
 def test_a_picture_can_be_drawn_of_every_name():
     pytest.importorskip("matplotlib")
     with warnings.catch_warnings():

@@ -19,21 +19,21 @@ from .thorough import THOROUGH
 
 BENCH = Path(__file__).parents[1] / "bench"
 CASES = {
-    "arguments": 800,
-    "domains": 300,
-    "saved": 400,
-    "csv": 20,
-    "json": 15,
+    "arguments": 500,
+    "domains": 200,
+    "saved": 300,
+    "csv": 14,
+    "json": 10,
     "parquet": 40,
     "schemas": 20,
-    "databases": 15,
-    "expressions": 10,
-    "shapes": 10,
-    "reach": 20,
-    "outcomes": 5,
+    "databases": 10,
+    "expressions": 8,
+    "shapes": 7,
+    "reach": 12,
+    "outcomes": 3,
 }
 if THOROUGH:
-    CASES = {kind: 10 * number for kind, number in CASES.items()}
+    CASES = {kind: 20 * number for kind, number in CASES.items()}
 
 
 @pytest.fixture(scope="module")

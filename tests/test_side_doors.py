@@ -368,6 +368,7 @@ def test_threads_never_share_a_draw():
     assert len(set(found)) == len(found)
 
 
+@pytest.mark.slow
 def test_releases_in_threads_do_not_disturb_each_other():
     results, errors = [], []
 

@@ -289,6 +289,7 @@ def test_a_failure_of_a_side_file_leaves_no_table(tmp_path: Path, monkeypatch: p
 # --- the sample table of the examples
 
 
+@pytest.mark.slow
 def test_the_sample_is_what_it_says():
     visits = Visits()
     table = visits.table()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import combinations, product
+from pathlib import Path
 
 import pytest
 
 from . import thorough
 from .conftest import group
 
+ROOT = Path(__file__).parent.parent
 CHOICES = (["a", "b", "c", "d"], [1, 2], ["x", "y", "z"], [None, 0.5])
 
 
@@ -50,3 +55,43 @@ def test_all_combinations_if_thorough(monkeypatch):
 )
 def test_what_one_worker_runs(nodeid, expected):
     assert group(nodeid) == expected
+
+
+def test_what_draws_noise_is_run_once_more(tmp_path):
+    """Passes at the second try, with what it shares made anew, or fails; the rest has one try."""
+    (tmp_path / "test_chance.py").write_text(CHANCES)
+    run = [sys.executable, "-m", "pytest", "-p", "tests.reruns", "-c", os.devnull, "--rootdir", tmp_path, tmp_path]
+    ended = subprocess.run([*run, "-p", "no:cacheprovider"], cwd=ROOT, capture_output=True, text=True)
+    lines = ended.stdout.splitlines()
+    assert "2 failed, 1 passed, 2 rerun" in lines[-1]
+    assert [line.rpartition("::")[2].split()[0] for line in lines if line.startswith(("FAILED", "RERUN"))] == [
+        *("test_once_unlucky", "test_broken"),
+        *("test_broken", "test_without_noise"),
+    ]
+
+
+CHANCES = """
+import itertools
+
+import pytest
+
+tries = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    assert next(tries), "unlucky"
+
+
+@pytest.mark.drawing
+def test_once_unlucky(shared): ...
+
+
+@pytest.mark.drawing
+def test_broken():
+    assert False
+
+
+def test_without_noise():
+    assert False
+"""

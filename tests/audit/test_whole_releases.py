@@ -78,10 +78,17 @@ def test_whole_releases_stand(case):
 @pytest.mark.slow
 @pytest.mark.parametrize("release", ["counts", "columns"])
 def test_the_attack_comes_close(release):
-    """A pure loss is at its bound whenever the outcome is on one side: 2 x 12 misses have a chance below 1e-7."""
+    """A pure loss is at its bound whenever the outcome is on one side: 2 x 12 misses have a chance below 1e-7. One run
+    at a time, until one is there; none may be above.
+    """
     case = next(release_cases(1.0, 1e-6, names=[release], mechanisms=["laplace"], weights=["users"]))
     assert case.claim == Guarantee(1.0)
-    assert attack(case, runs=12, pairs=case.pairs[:1]).epsilon == pytest.approx(1.0, abs=1e-6)
+    largest = 0.0
+    for _ in range(12):
+        largest = max(largest, attack(case, runs=1, pairs=case.pairs[:1]).epsilon)
+        if largest > 1.0 - 1e-6:
+            break
+    assert largest == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.slow

@@ -49,6 +49,7 @@ def test_everything_at_once(folder):
     assert "ann" not in json.dumps(json.loads((folder / "r.json").read_text())).lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [

@@ -82,6 +82,7 @@ def test_overspending_has_an_exit_code_of_its_own(folder):
     assert len(Ledger.open("visits.ledger").history()) == 1
 
 
+@pytest.mark.slow
 def test_json(folder):
     release("--label", "weekly")
     figures = json.loads(run("ledger", "show", "visits.ledger", "--json").stdout)

@@ -45,6 +45,7 @@ def release(table, *more, epsilon="1", output="r.json", **given):
 # --- overwriting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "taken"),
     [
@@ -103,6 +104,7 @@ def test_help_says_what_may_be_given_again_and_no_type_of_python():
     assert "list[" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["release", "reach"])
 def test_the_example_of_the_help_runs(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -87,6 +87,7 @@ def test_recover(folder):
     assert run("ledger", "recover", "v.ledger", "--period", "2026-09", "-o", "x.json").exit_code == 2
 
 
+@pytest.mark.slow
 def test_json(folder):
     release("2026-10", "--period-column", "day")
     figures = json.loads(run("ledger", "show", "v.ledger", "--json").stdout)

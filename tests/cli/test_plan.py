@@ -37,6 +37,7 @@ def test_a_plan_is_printed():
     assert len(lines) == len(set(lines))
 
 
+@pytest.mark.slow
 def test_a_plan_as_json_and_as_a_picture(folder):
     pytest.importorskip("matplotlib")
     done = run(*FIGURES, "--json", "--plot", "p.png", "--share", 0.1)

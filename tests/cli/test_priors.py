@@ -30,6 +30,7 @@ def test_a_saved_release_is_a_prior():
     assert "would overwrite the input 'last.json'" in made.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", ["known.csv", "known.json", "known.jsonl", "known.parquet"])
 def test_a_list_is_a_prior(folder, name):

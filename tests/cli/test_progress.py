@@ -58,6 +58,7 @@ def test_quiet_shows_nothing(console):
     assert stages.passed == [Stage.COUNTING]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"mechanism": "laplace"}, {"mechanism": "sample-one"}, {"domain": None}])
 def test_shares_rise_through_every_release(options):
     seen = []

@@ -84,6 +84,7 @@ def test_groups(shop):
     assert run("show", "r.json").stdout + "Saved to r.json.\n" == result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import atexit
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +38,34 @@ def counted(table, items):
     with opened.engine as engine:
         caching = replace(opened, engine=CachingEngine(engine.backend))
         yield count_rows(caching, read_domain(range(items), opened.item_type))
+
+
+MOST_CROWDS = 4
+CROWDS = {}
+"""Crowds that are counted, each with what closes its engine; the oldest makes room."""
+
+
+@contextmanager
+def counted_crowd(crowd):
+    """As `counted`, for the tests that follow too: most are cases of one test, on one crowd."""
+    assert crowd.seed is not None
+    if crowd not in CROWDS:
+        if len(CROWDS) == MOST_CROWDS:
+            close_crowd(next(iter(CROWDS)))
+        opened = ExitStack()
+        CROWDS[crowd] = opened, opened.enter_context(counted(crowd.table(), crowd.items))
+    yield CROWDS[crowd][1]
+
+
+def close_crowd(crowd):
+    opened, _ = CROWDS.pop(crowd)
+    opened.close()
+
+
+@atexit.register
+def close_all():
+    for crowd in list(CROWDS):
+        close_crowd(crowd)
 
 
 @dataclass(frozen=True)
@@ -77,7 +106,7 @@ def run(
 
 def run_on(crowd, mechanism="auto", **more):
     crowd = Crowd(**crowd) if isinstance(crowd, dict) else crowd
-    with counted(crowd.table(), crowd.items) as counts:
+    with counted_crowd(crowd) as counts:
         return run(counts, mechanism, **more)
 
 

@@ -15,7 +15,7 @@ from crowdgram.privacy import GaussianEvent, LaplaceEvent, check, epsilon_spent
 from crowdgram.synth import Crowd
 
 from ..thorough import combined, each
-from .crowds import answers, assert_valid, counted, run, run_on
+from .crowds import answers, assert_valid, counted, counted_crowd, run, run_on
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def test_users_who_agree_get_rounds(alike, weight, adjacency):
     ("weight", "adjacency", "delta"), combined(["rows", "users"], ["add-remove", "replace"], [1e-6, 0.0])
 )
 def test_users_with_one_item_each_get_laplace_noise(weight, adjacency, delta):
-    with counted(SINGLE.table(), 12) as counts:
+    with counted_crowd(SINGLE) as counts:
         made, laplace = up_to_three(lambda: run(counts, weight=weight, adjacency=adjacency, delta=delta), is_laplace)
     for one in made:
         assert_valid(one, 12)
@@ -160,7 +160,7 @@ def test_a_small_crowd_gets_rounds_only_if_it_agrees(differ):
     """
     crowd = Crowd(users=300, rows=100, items=20, differ=differ, seed=6)
     left = 3 if differ == 0 else 2
-    with counted(crowd.table(), crowd.items) as counts:
+    with counted_crowd(crowd) as counts:
         for _ in range(9):
             made = run(counts)
             check(made.events, made.guarantee)
@@ -172,6 +172,6 @@ def test_a_small_crowd_gets_rounds_only_if_it_agrees(differ):
 
 def test_a_plain_finish_spends_all():
     crowd = Crowd(users=4000, rows=30, items=10, tail=1.5, differ=0.8, seed=7)
-    with counted(crowd.table(), crowd.items) as counts:
+    with counted_crowd(crowd) as counts:
         plain = next(one for one in (run(counts) for _ in range(3)) if is_laplace(one))
     assert sum(event.sensitivity / event.scale for event in plain.events) == pytest.approx(1.0, rel=1e-6)

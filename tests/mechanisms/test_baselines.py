@@ -12,7 +12,7 @@ from crowdgram.synth import Crowd
 from crowdgram.tables import UNIT
 
 from ..thorough import combined
-from .crowds import answers, assert_valid, counted, run, run_on
+from .crowds import answers, assert_valid, counted_crowd, run, run_on
 
 CROWD = Crowd(users=3000, rows=8, items=6, tail=0.5, differ=0.2, seed=4)
 
@@ -51,7 +51,7 @@ def test_what_is_known_is_not_bought(weight, cap, looks):
 @pytest.mark.parametrize("weight", ["rows", "users"])
 def test_the_answer_is_that_of_the_table(mechanism, weight):
     """A crowd so large beside its noise that l1 errors are about 0.005 (Laplace) and 0.02 (Gaussian)."""
-    with counted(CROWD.table(), 6) as counts:
+    with counted_crowd(CROWD) as counts:
         cap = int(CROWD.rows * 4) if weight == "rows" else None
         made = run(counts, mechanism, weight=weight, max_rows_per_user=cap)
     truth = answers(CROWD.table(), 6)

@@ -18,7 +18,7 @@ from crowdgram.releases.priors import smoothed
 from crowdgram.synth import Crowd
 
 from ..thorough import combined
-from .crowds import assert_valid, counted, run, run_on
+from .crowds import assert_valid, counted_crowd, run, run_on
 from .test_shrink import SHAPES, noise, zipf
 
 CROWD = Crowd(users=1_000, rows=50, items=300, seed=1)
@@ -76,7 +76,7 @@ def test_an_item_that_a_prior_is_wrong_about_is_seen():
 def test_a_release_gains_by_a_good_prior_and_loses_little_by_a_bad_one(mechanism):
     """One release each. Over 40 of them the error was 0.13 to 0.16 without a prior and with a bad one."""
     truth = CROWD.distribution()
-    with counted(CROWD.table(), CROWD.items) as counts:
+    with counted_crowd(CROWD) as counts:
         made = {
             name: run(counts, mechanism, epsilon=2.0, prior=None if prior is None else smoothed(prior))
             for name, prior in {"none": None, "right": truth, "reversed": truth[::-1]}.items()

@@ -97,6 +97,7 @@ def test_the_noise_is_chosen_by_what_users_have(delta, size, kind):
     assert isinstance(events[-1], LaplaceEvent if kind == "l" else GaussianEvent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_what_a_given_bound_leaves_out_is_measured(adjacency, delta):
@@ -117,6 +118,7 @@ def test_what_a_given_bound_leaves_out_is_measured(adjacency, delta):
 sets_of_items = st.lists(st.sets(st.integers(0, 11), min_size=1), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @examples(100, 4000)
 @given(sets_of_items, st.integers(1, 11), st.sampled_from(["l1", "l2"]))
 def test_no_item_lacks_more_or_less_than_the_books_allow(sets, bound, norm):

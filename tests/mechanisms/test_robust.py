@@ -13,7 +13,7 @@ import pytest
 from crowdgram.synth import Crowd
 
 from ..thorough import THOROUGH, combined
-from .crowds import assert_valid, counted, run, run_on, table_of
+from .crowds import assert_valid, counted, counted_crowd, run, run_on, table_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error::RuntimeWarning")]
 
@@ -47,7 +47,7 @@ def test_sizes(mechanism, size, delta, way):
 def test_budgets_and_shapes(mechanism, epsilon, delta, shape):
     tail, differ, zipf = shape
     crowd = Crowd(users=800, rows=12, items=30, tail=tail, differ=differ, zipf=zipf, seed=8)
-    with counted(crowd.table(), 30) as counts:
+    with counted_crowd(crowd) as counts:
         weight, adjacency = WAYS[0] if mechanism == "auto" else WAYS[3]
         made = run(counts, mechanism, weight=weight, adjacency=adjacency, epsilon=epsilon, delta=delta)
         assert_valid(made, 30)

@@ -43,6 +43,7 @@ def test_items_far_apart_stay(shape):
     assert np.abs(made.means - truth).sum() < 1.1 * np.abs(noisy - truth).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [300, 3000])
 def test_spread_is_what_errors_are(shape, k):

@@ -16,7 +16,7 @@ from crowdgram.results.release import Release
 from crowdgram.synth import Crowd
 
 from ..thorough import combined
-from .crowds import counted, run, run_on
+from .crowds import counted_crowd, run, run_on
 
 CROWD = Crowd(users=3000, rows=20, items=30, zipf=1.0, tail=0.5, seed=7)
 
@@ -74,7 +74,7 @@ def holds(quantity, truth):
 def test_totals_and_counts_are_covered(mechanism, weight, adjacency, cap):
     table = CROWD.table()
     found = np.zeros(5)
-    with counted(table, CROWD.items) as counts:
+    with counted_crowd(CROWD) as counts:
         for _ in range(10):
             made = run(counts, mechanism, weight=weight, adjacency=adjacency, max_rows_per_user=cap)
             release, users = as_release(made, weight)
@@ -102,6 +102,7 @@ def test_totals_are_near():
     assert total_of(release).value == pytest.approx(20_000 * min(4, release.total.row_bound), rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "weight", "cap", "bought"),
     [

@@ -56,6 +56,7 @@ def test_no_ratio_is_below_the_constant(m):
         assert lowest < 0.9  # the grid looks where the ratio is small
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "radius"), [(1, 0.1), (10, 0.05), (1000, 0.02), (3, 1.0)])
 def test_the_angular_cover_covers(m, radius):
     cover = angular_cover(m, radius)

@@ -23,7 +23,7 @@ from crowdgram.privacy import (
 )
 from crowdgram.synth import Crowd
 
-from ..mechanisms.crowds import counted
+from ..mechanisms.crowds import counted, counted_crowd
 from ..samplers import Scripted
 from ..thorough import combined
 from .crowds import sampled, zipf
@@ -142,7 +142,7 @@ CROWD = Crowd(users=4000, rows=20, items=8, tail=0.7, seed=5)
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_the_median_of_rows(adjacency):
-    with counted(CROWD.table(), 8) as counts:
+    with counted_crowd(CROWD) as counts:
         spending = start(adjacency)
         found = rows_median(counts, spending, epsilon=0.9, beta=1e-2)
         quarter = rows_quantile(counts, start(adjacency), epsilon=0.9, beta=1e-2, quantile=0.1)
@@ -200,7 +200,7 @@ def test_doubling_bins():
 @pytest.mark.parametrize(("adjacency", "constants", "rows"), combined(ADJACENCIES, ["paper", "tight"], [None, 16]))
 def test_users_with_different_numbers_of_rows(adjacency, constants, rows):
     errors = []
-    with counted(CROWD.table(), 8) as counts:
+    with counted_crowd(CROWD) as counts:
         for _ in range(2):
             spending = start(adjacency)
             learned, found = learn_variable(counts, spending, constants=constants, rows=rows, checked=False)

@@ -50,6 +50,7 @@ def test_a_plan_has_every_way(small):
     assert small.solved is None
 
 
+@pytest.mark.slow
 def test_the_same_arguments_give_the_same_plan(small):
     assert crowdgram.plan(**SMALL, delta=1e-6).to_dict() == small.to_dict()
 
@@ -233,6 +234,7 @@ def test_tastes_are_read_back(tmp_path, weight, tastes):
     assert likeness(replace(made, sampling_errors=None), 60).tastes is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tails", [0.5, 1.25, 2.0])
 def test_tails_are_read_back(tmp_path, tails):
     """From the part of rows above the bound."""
@@ -244,6 +246,7 @@ def test_tails_are_read_back(tmp_path, tails):
     assert likeness(replace(made, parameters={**told, "row_bound": "given"}), 60).tails is None
 
 
+@pytest.mark.slow
 def test_what_an_earlier_release_does_not_tell_has_to_be_given(tmp_path):
     made = release_of(tmp_path, weight="users")
     with pytest.raises(InvalidArgument, match="rows_per_user=None: needs a value"):
@@ -277,6 +280,7 @@ def table(tmp_path):
     return tmp_path / "t.parquet"
 
 
+@pytest.mark.slow
 def test_a_table_is_checked_and_no_row_is_read(table, closed):
     del closed
     domain = table.parent / "items.txt"
@@ -335,6 +339,7 @@ def test_items_that_are_found_are_said_to_be(table, closed):
     assert crowdgram.plan(table, **asked, **crowd, domain=crowdgram.Discover(0.5)).discovery_share == 0.5
 
 
+@pytest.mark.slow
 def test_finding_items_is_paid_for():
     """Real releases of five such crowds, which found all 40 items, erred by 0.0206 on average, and by 0.0081 with a
     list of the items. The plan has a fixed seed.
@@ -410,6 +415,7 @@ def test_a_notebook_shows_a_plan(small):
     assert "<script" not in made(target_error=0.1, solved="users")._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_plan_is_drawn(small):
     pytest.importorskip("matplotlib")
     figure = small.plot()

@@ -78,6 +78,7 @@ def test_it_draws_on_axes_that_are_given():
     assert labels(ax) == ["c", "a"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "release", [made(), grouped(), reach(), reach_by_groups()], ids=["release", "groups", "reach", "reach by groups"]
 )

@@ -61,6 +61,7 @@ def test_a_warning_made_an_error_comes_after_the_release_is_stored(tmp_path):
     assert crowdgram.recover(path).too_little
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::crowdgram.errors.AccuracyWarning")
 @pytest.mark.parametrize(
     ("more", "covered"),

@@ -58,6 +58,7 @@ def in_many_digits(eta, n, epsilon, centred):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize(("eta", "n"), [(0.5, 1), (3.0, 4), (0.05, 30), (0.002, 40)])
 def test_the_curve_against_many_digits(eta, n, centred):

@@ -200,6 +200,7 @@ class TestForgers:
         with pytest.raises(LedgerFailure, match="charge 1 does not fit"):
             Ledger.open(path).check()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "body",
         [

@@ -28,6 +28,7 @@ def exact(**more):
         return crowdgram.reach(table(), **{**asked, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_users_are_counted_in_each_of_their_groups(adjacency):
     made = exact(adjacency=adjacency)

@@ -175,6 +175,7 @@ def test_parts_of_a_real_release():
         assert abs(one.probability - own[one.item]) < 5 * one.standard_error + 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["auto", "adaptive", "laplace", "gaussian", "sample-one"])
 def test_parts_of_a_release_of_nothing(mechanism):
     """All is noise, and every part of it still is a distribution with intervals that say so."""

@@ -59,12 +59,15 @@ def of_totals():
 
 
 def of_presence(items, every=True):
-    """Statistics of `Presence` with so many items."""
+    """Statistics of `Presence` with so many items; if not `every`, either norm, and with groups or without."""
     yield UsersByItems(EDGES)
-    for norm in ("l1", "l2"):
-        yield ItemReach(2, norm, 2**26)
-        yield ItemReach(2, norm, 2**26, (*(item // 2 for item in range(items - 1)), -1))
-        if every:
+    groups = (*(item // 2 for item in range(items - 1)), -1)
+    yield ItemReach(2, "l1", 2**26)
+    yield ItemReach(2, "l2", 2**26, groups)
+    if every:
+        yield ItemReach(2, "l2", 2**26)
+        yield ItemReach(2, "l1", 2**26, groups)
+        for norm in ("l1", "l2"):
             yield ItemReach(1, norm, 0, tuple(range(items)))
             yield from (ItemReach(bound, norm, books) for bound, books in ((1, 0), (1, 1), (3, UNIT // 5), (10**6, 7)))
 

@@ -95,8 +95,10 @@ def extreme_integers():
 
 
 def odd_integers():
-    """All of the odd tables of integers in one."""
-    tables = [extreme_integers(), repeated_rows(), nulls_and_strangers(), one_huge_user()]
+    """All of the odd tables of integers in one, and the skewed one beside them, by users of its own."""
+    rows, domain = skewed()
+    beside = [(user + 1000, item) for user, item in rows], domain
+    tables = [extreme_integers(), repeated_rows(), nulls_and_strangers(), one_huge_user(), beside]
     rows = [row for table, _ in tables for row in table]
     return rows, sorted({item for _, domain in tables for item in domain}, reverse=True)
 
@@ -172,11 +174,13 @@ def test_a_statistic_that_is_not_in_the_list_would_be_found():
 @pytest.mark.slow
 @on_engines(TABLES[1:], TABLES)
 def test_every_statistic_is_the_sum_of_its_users_integer_for_integer(opened, case, request):
-    """By a public domain; and, on Spark for one of the tables, compiled and over all items that occur."""
+    """By a public domain; and, on Spark for one of the tables, compiled and over all items that occur, and for another
+    in several partitions, with the rows the other way round.
+    """
     if "spark-string_ids" in request.node.name:
         request.getfixturevalue("compiled")
     rows, domain = case()
-    found = opened(rows, domain)
+    found = opened(rows[::-1], domain, partitions=5) if case is odd_integers else opened(rows, domain)
     every = THOROUGH or found.engine.name == "duckdb"
     users = users_of(rows)
     check_counts(count_rows(found, read_domain(domain, found.item_type)), placed(users, domain), every)
@@ -474,6 +478,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.slow
 def test_filters_are_the_same_on_every_engine(table_of, request):
     if "spark" in request.node.name:
         request.getfixturevalue("compiled")
@@ -489,6 +494,11 @@ def test_filters_are_the_same_on_every_engine(table_of, request):
         assert any(kept)
 
 
+@pytest.mark.parametrize(
+    "opened",
+    ["duckdb", *([pytest.param("spark", marks=pytest.mark.spark)] if THOROUGH else [])],  # of Spark, see odd_integers
+    indirect=True,
+)
 def test_partitions_and_row_order_cannot_matter(counted):
     rows, domain = skewed()
     check_counts(counted(rows[::-1], domain, partitions=5), placed(users_of(rows), domain), every=False)

@@ -114,6 +114,7 @@ def test_the_same_counts_from_every_database(address):
     assert cells(Database(address, query=one), count="many") == expected()
 
 
+@pytest.mark.slow
 def test_filters_counts_and_dates(address):
     source = Database(address, table="visits")
     found = cells(source, [DAY, "2024-03-01"], item="day", where="ok and n > 1", count="n")
@@ -254,6 +255,7 @@ def test_wrong_credentials_of_postgres(server):
             assert_silent(caught.value, secret)
 
 
+@pytest.mark.slow
 def test_postgres_types(server):
     source = Database(server, table="public.kinds")
     for item, domain, found in [
@@ -325,6 +327,7 @@ def test_sqlite_text_that_is_not_utf8_is_missing_and_fails_nothing(tmp_path):
     assert cells(Database(str(tmp_path / "v.db"), query="select * from t"), ["a"]) == [("u", 0, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["le", "be"])
 def test_sqlite_text_that_is_not_utf16_is_missing_and_merges_nobody(order, tmp_path):
     """SQLite itself makes one text of half a character, and what comes after it."""
@@ -373,6 +376,7 @@ def test_no_row_is_read_before_the_engine_asks(files, monkeypatch):
         read_domain([], rows.item_type)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_an_ibis_table_of_another_database_is_streamed(kind, files, request):
     if kind == "sqlite":

@@ -89,6 +89,7 @@ def test_filters(where, users):
     assert kept(where) == list(users)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     [

@@ -23,7 +23,7 @@ import pytest
 from crowdgram.errors import InvalidTable
 from crowdgram.tables import UNIT, CappedRows, count_rows, open_rows, read_domain, tally_rows
 
-from ..thorough import THOROUGH
+from ..thorough import THOROUGH, combined
 from .cells import fetch_cells
 
 DAY = datetime.date(2024, 2, 29)
@@ -157,12 +157,13 @@ def moved(source, domain, summed=True):
 
 
 def stored(types, whole=tuple(STORED), few=("int64", "uint64", "string", "date32")):
-    """Every type in every source of `whole`; a few in the others, and in shapes that are not plain. All if thorough."""
-    cases = [
-        case
-        for case in product(SHAPED, STORED, types)
-        if THOROUGH or case[2] in few or (case[0] == "plain" and case[1] in whole)
-    ]
+    """Every type in every source of `whole`, and a few in the others; in shapes that are not plain, so many of the few
+    that each meets every shape and every source. All if thorough.
+    """
+    cases = [case for case in product(SHAPED, STORED, types) if THOROUGH or (case[0] == "plain" and case[1] in whole)]
+    if not THOROUGH:
+        cases += [("plain", source, name) for source in STORED if source not in whole for name in few]
+        cases += combined([shape for shape in SHAPED if shape != "plain"], list(STORED), few)
     return pytest.mark.parametrize(("shape", "source", "name"), cases)
 
 

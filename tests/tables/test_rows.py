@@ -197,6 +197,7 @@ CELLS = [("a", 0, 2), ("b", 3, 1)]
 PAIRS = [("DE", 1), ("DE", 2), ("FR", 1), ("FR", 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "domain",
     [
@@ -402,6 +403,7 @@ def test_users_of_every_type(values):
     assert sorted(n for _, _, n in found) == [1, 2]
 
 
+@pytest.mark.slow
 def test_types_of_pandas_and_parquet(tmp_path):
     frame = pd.DataFrame(
         {

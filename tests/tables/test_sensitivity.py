@@ -320,6 +320,7 @@ def test_a_sum_that_is_bounded_in_l2_only_is_not_for_laplace_noise():
         WeightedSets(np.array([1])).bound.l1  # noqa: B018
 
 
+@pytest.mark.slow
 def test_a_tally_of_a_user_with_many_rows():
     """The draw itself, which takes too long to be part of every example."""
     statistic, cell = Tally(3, "salt"), {0: 2**16, 2: 2**15 - 1, 4: 2**15}

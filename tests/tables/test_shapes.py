@@ -94,6 +94,7 @@ def test_whatever_differs_is_told_apart(engine, memory):
     assert len(memory) == len(alike)
 
 
+@pytest.mark.slow
 def test_what_has_no_form_in_words_is_written_anew(engine, memory):
     t = engine.upload(ROWS, "testing")
     for table in (

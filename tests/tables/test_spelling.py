@@ -32,6 +32,7 @@ TRIM = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("item", "domain", "expected"),
     [

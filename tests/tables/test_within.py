@@ -56,6 +56,7 @@ def moments(days):
     return [datetime.datetime(day.year, day.month, day.day, 23, 59, 59) for day in days]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -126,6 +127,7 @@ def test_a_column_may_be_item_or_user_too():
             assert engine.fetch(rows.table, "testing").num_rows == 30
 
 
+@pytest.mark.slow
 def test_rows_outside_the_period_change_nothing():
     """Neighbours that differ in another period only: the same integers, whatever the rows hold."""
     days = [str(day) for day in DAYS]
@@ -172,6 +174,7 @@ def test_the_same_rows_on_spark(spark):
         assert kept(frame) == kept(table(values, arrow))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", [False, True])
 def test_a_query_selects_the_column_as_it_is(tmp_path, address):
     """Under its name each query could give rows another date, so that one row was charged to any number of periods."""

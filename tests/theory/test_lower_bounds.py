@@ -107,6 +107,7 @@ def test_which_bound_is_stronger():
     assert counts_only_error(500, 40, 1, 0.3, DELTA) == pytest.approx(private_error(500, 40, 1, 0.3, DELTA), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_rates_of_theorems_1_and_3():
     # Theorem 1: k/(alpha epsilon), whatever m.
     few, many = (counts_only_users(100, m, 0.001, 0.01) for m in (10**5, 10**8))
