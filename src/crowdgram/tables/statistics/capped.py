@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import ibis
 import numpy as np
 
 from ...arrays import Integers
 from ...errors import InvalidArgument
 from ..counts import Counts
+from ..relations import ifelse, least
 from .base import (
     UNIT,
     Bound,
@@ -85,11 +85,11 @@ class RowsByStratum(_Capped):
     def sum(self, view: Counts) -> BoundedSum[Integers]:
         assert view.items == self.items
         users = view.users
-        light, none = users.rows <= self.light, ibis.literal(0, "int64")
+        light = users.rows <= self.light
         weighted = users.select(
             "user",
-            light=light.ifelse(ibis.literal(UNIT // self.light, "int64"), none),
-            others=light.ifelse(none, base_weight(users, self.row_cap, UNIT)),
+            light=ifelse(light, UNIT // self.light, 0),
+            others=ifelse(light, 0, base_weight(users, self.row_cap, UNIT)),
         )
         sums = weighted_totals(view, weighted, ["light", "others"], "summing counts")
         return BoundedSum(np.concatenate(sums), self.bound)
@@ -120,10 +120,9 @@ class SampledRow(_Capped):
 
     def sum(self, view: Counts) -> BoundedSum[Integers]:
         users, cells = view.users, view.cells
-        weight = (UNIT * ibis.least(users.rows, self.row_cap)) // self.row_cap
-        number = hashed(view.engine, self.salt, view.names) % users.rows
-        drawn = users.select("user", number=number.cast("int64"), weight=weight.cast("int64"))
-        up_to = cells.n.sum().over(group_by=cells.user, order_by=cells.idx, rows=(None, 0))
+        weight = (UNIT * least(users.rows, self.row_cap)) // self.row_cap
+        drawn = users.select("user", number=hashed(self.salt, view.names) % users.rows, weight=weight)
+        up_to = cells.n.sum().over(cells.user, [cells.idx])
         ranged = cells.select("user", "idx", "n", up_to=up_to)
         joined = ranged.inner_join(drawn, "user")
         hit = joined.filter((joined.number < joined.up_to) & (joined.number >= joined.up_to - joined.n))
