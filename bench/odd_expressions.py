@@ -220,7 +220,8 @@ def same_outcomes(tables: list[Any], texts: list[str]) -> None:
     """
     known: dict[str, dict[str, Any]] = {}
     for number, given in enumerate(tables):
-        engine, table = open_source(given, None, "user")
+        engine, opened = open_source(given, None, "user")
+        table = engine.as_ibis(opened)
         if number == 0:
             engine.tried = lambda value: value  # type: ignore[method-assign]
         with engine:

@@ -104,9 +104,6 @@ def pytest_collection_finish():
     """What is there before the first test stays: to look for garbage in it took an eighth of the time."""
     import typer.testing
 
-    from crowdgram.tables.engines import shapes
-
-    shapes._MOST_SHAPES = 10_000  # a process of tests asks for more than one of releases, and would write them anew
     # The command is built once, and not for every call: that took twenty times as long as a call that is refused.
     typer.testing._get_command = functools.cache(typer.testing._get_command)
     gc.enable()

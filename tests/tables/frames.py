@@ -1,8 +1,10 @@
-"""Tables of Spark. By way of Arrow: from rows, Spark would start processes of Python that turn them into its own."""
+"""Tables of Spark, by way of Arrow: from rows, Spark would start processes of Python that turn them into its own."""
 
 from __future__ import annotations
 
 import pyarrow as pa
+
+from crowdgram.tables.sources import open_source
 
 KINDS = {
     "string": pa.string(),
@@ -23,3 +25,9 @@ def arrow_of(rows, schema):
 def frame_of(session, rows, schema):
     """The same as a data frame of Spark."""
     return session.createDataFrame(arrow_of(rows, schema))
+
+
+def open_in_ibis(source, columns, user):
+    """An engine, and the opened table as one of Ibis, of which expressions are made."""
+    engine, table = open_source(source, columns, user)
+    return engine, engine.as_ibis(table)

@@ -45,13 +45,12 @@ from crowdgram.tables import (
 from crowdgram.tables import counts as counts_module
 from crowdgram.tables.expressions import evaluate
 from crowdgram.tables.roles import WHERE
-from crowdgram.tables.sources import open_source
 from crowdgram.tables.statistics import OneUser, Statistic, held_items_of, item_set_of, user_totals_of
 from crowdgram.tables.statistics.centred import sum_levels
 
 from ..thorough import THOROUGH
 from .cells import fetch_cells
-from .frames import arrow_of, frame_of
+from .frames import arrow_of, frame_of, open_in_ibis
 from .reference import placed, present, total, users_of
 from .statistics import EDGES, REACHED, centre_for, measures, of_counts, of_distances, of_presence, of_sets, of_totals
 
@@ -484,7 +483,7 @@ def test_filters_are_the_same_on_every_engine(table_of, request):
         request.getfixturevalue("compiled")
     texts = ["x1", "x", "y", "/a/b", "12", "1.9", "Z", "a\\E(+", "1|2\\"]
     rows = [(k, k % 11, k % 5 - 1, texts[k % 9], MOMENTS[k % 59]) for k in range(495)]
-    engine, table = open_source(table_of("u bigint, a bigint, b bigint, s string, t timestamp_ntz", rows), None, "u")
+    engine, table = open_in_ibis(table_of("u bigint, a bigint, b bigint, s string, t timestamp_ntz", rows), None, "u")
     with engine:
         verdicts = {f"v{j}": evaluate(text, engine, table, WHERE) for j, text in enumerate(EXPRESSIONS)}
         found = engine.fetch(table.select("u", **verdicts).order_by("u"), "testing")

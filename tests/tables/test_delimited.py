@@ -36,7 +36,7 @@ def users(path):
     rows = open_rows(path, user="who", item="what")
     with rows.engine as engine:
         table = tally_rows(rows).table
-        found = engine.fetch(table.group_by("user").agg(n=table.n.sum().cast("int64")), "testing")
+        found = engine.fetch(table.group_by("user").agg(n=table.n.sum()), "testing")
     return dict(zip(found["user"].to_pylist(), found["n"].to_pylist(), strict=True))
 
 

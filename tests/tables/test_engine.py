@@ -45,7 +45,7 @@ def test_the_shield_hides_the_original_completely(kind):
 
 def test_the_shield_hides_an_engines_own_words():
     with DuckEngine.embedded() as engine:
-        bad = engine.upload(pa.table({"x": [SECRET]}), "testing").mutate(x=ibis._.x.cast("int64"))
+        bad = engine.as_ibis(engine.upload(pa.table({"x": [SECRET]}), "testing")).mutate(x=ibis._.x.cast("int64"))
         for act in (lambda: engine.keep(bad, "keeping"), lambda: engine.fetch(bad, "fetching")):
             with pytest.raises(EngineFailure) as caught:
                 act()
@@ -140,8 +140,10 @@ def test_what_an_own_database_keeps_goes_with_it():
 )
 def test_an_uploaded_table_has_the_types_that_the_engine_gave_it(column):
     with DuckEngine.embedded() as engine:
-        placed = engine.upload(pa.table({"x": column}), "placing")
-        assert placed.op() == engine.backend.table(placed.get_name()).op()
+        table = pa.table({"x": column})
+        placed = engine.upload(table, "placing")
+        assert engine.fetch(placed, "fetching").equals(table)
+        assert engine.fetch(engine.as_ibis(placed), "fetching").to_pylist() == table.to_pylist()
 
 
 def test_a_table_can_be_dropped_before_the_end(backend):
@@ -173,7 +175,9 @@ def test_every_act_on_closing_is_done_though_one_fails(backend):
     assert done == [1, 2]
 
 
-@pytest.mark.parametrize("method", ["exact", "pattern", "operators", "_plan", "_rows", "_types"])
+@pytest.mark.parametrize(
+    "method", ["exact", "pattern", "operators", "_create", "_drop", "_fetch", "_plan", "_rows", "_types", "_upload"]
+)
 def test_an_engine_that_forgets_something_cannot_be_made(method, backend):
     forgetful = type("Forgetful", (DuckEngine,), {method: getattr(Engine, method)})
     with pytest.raises(TypeError, match=method):

@@ -13,7 +13,8 @@ from ibis import _
 from crowdgram.errors import CrowdgramError, InvalidArgument, InvalidTable
 from crowdgram.tables import open_rows
 from crowdgram.tables.expressions import _RULES
-from crowdgram.tables.sources import open_source
+
+from .frames import open_in_ibis
 
 SECRET = "zebra-4711"
 ROWS = {
@@ -35,7 +36,7 @@ def table():
 @functools.cache
 def shared():
     """One engine for many expressions."""
-    return open_source(table(), None, "u")
+    return open_in_ibis(table(), None, "u")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -24,10 +24,9 @@ from crowdgram.tables import open_rows, row_functions
 from crowdgram.tables.engines import Engine
 from crowdgram.tables.expressions import NODES, TEXTS, evaluate
 from crowdgram.tables.roles import WHERE
-from crowdgram.tables.sources import open_source
 
 from ..thorough import THOROUGH
-from .frames import arrow_of
+from .frames import arrow_of, open_in_ibis
 
 SPARK = pytest.mark.spark
 BIG = "(length(u) * 0 + 4611686018427387904)"
@@ -76,7 +75,7 @@ def test_no_attack_fails_on_one_row(neighbours, guard):
     """Each expression gives a value for every row; so all of them do at once, and for each table alike."""
     found = []
     for given in neighbours:
-        engine, table = open_source(given, None, "u")
+        engine, table = open_in_ibis(given, None, "u")
         with engine:
             texts = [guard.format(attack) for attack in ATTACKS]
             made = {f"v{k}": evaluate(text, engine, table, WHERE) for k, text in enumerate(texts)}
@@ -100,7 +99,7 @@ def test_a_release_comes_out_with_her_row_and_without(where, form):
 
 def value(text, **columns):
     """What an expression gives for one row."""
-    engine, table = open_source(pa.table({"u": ["a"], **{name: [one] for name, one in columns.items()}}), None, "u")
+    engine, table = open_in_ibis(pa.table({"u": ["a"], **{name: [one] for name, one in columns.items()}}), None, "u")
     with engine:
         return engine.fetch(table.select(made=evaluate(text, engine, table, WHERE)), "testing")["made"][0].as_py()
 
@@ -145,7 +144,7 @@ def test_unsigned_and_narrow_integers_are_64_bits_wide():
     table = pa.table(
         {"u": ["a", "b"], "big": pa.array([2**64 - 1, 7], pa.uint64()), "tiny": pa.array([127, 1], pa.int8())}
     )
-    engine, opened = open_source(table, None, "u")
+    engine, opened = open_in_ibis(table, None, "u")
     with engine:
         made = {name: evaluate(name, engine, opened, WHERE) for name in ("big + 1", "tiny + 1", "tiny * tiny")}
         found = engine.fetch(opened.select(**made), "testing").to_pydict()
@@ -164,7 +163,7 @@ def test_a_condition_in_parentheses_is_compared_as_one():
 
 def test_the_engine_has_its_say_on_types(monkeypatch):
     """Ibis takes this for a float, and the engine for an integer: without casts in between, it is refused."""
-    engine, table = open_source(pa.table({"u": ["a"], "n": [1]}), None, "u")
+    engine, table = open_in_ibis(pa.table({"u": ["a"], "n": [1]}), None, "u")
     with engine:
         assert evaluate("nullif(n, 0.5)", engine, table, WHERE).type().is_float64()
         monkeypatch.setattr(row_functions, "null_if", lambda one, other: one.nullif(other))
@@ -174,7 +173,7 @@ def test_the_engine_has_its_say_on_types(monkeypatch):
 
 def test_duckdb_computes_inside_try():
     """The second line: what fails for all that gives null."""
-    engine, table = open_source(pa.table({"u": ["a", "b"], "n": [2**63 - 1, 1]}), None, "u")
+    engine, table = open_in_ibis(pa.table({"u": ["a", "b"], "n": [2**63 - 1, 1]}), None, "u")
     with engine:
         found = engine.fetch(table.select(made=engine.tried(table.n + table.n)), "testing")["made"].to_pylist()
         assert found == [None, 2]
@@ -182,7 +181,7 @@ def test_duckdb_computes_inside_try():
 
 
 def test_expressions_that_are_too_long():
-    engine, table = open_source(pa.table({"u": ["a"], "s": ["x"], "x": [0.5]}), None, "u")
+    engine, table = open_in_ibis(pa.table({"u": ["a"], "s": ["x"], "x": [0.5]}), None, "u")
     with engine:
         for text in (" || ".join(["upper(s)"] * (TEXTS + 1)), "floor(" * 12 + "x" + " / 2.0)" * 12):
             with pytest.raises(InvalidArgument, match="is too long"):
@@ -263,7 +262,7 @@ def test_ibis_expressions_cannot_fail_either(neighbours):
     ]
     found = []
     for given in neighbours:
-        engine, table = open_source(given, None, "u")
+        engine, table = open_in_ibis(given, None, "u")
         with engine:
             made = {f"v{k}": evaluate(where, engine, table, WHERE) for k, where in enumerate(asked)}
             found.append(engine.fetch(table.select("u", **made).order_by("u"), "testing").to_pylist())

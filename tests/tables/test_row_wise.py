@@ -15,7 +15,8 @@ from crowdgram.tables.engines import DuckEngine
 from crowdgram.tables.expressions import evaluate
 from crowdgram.tables.roles import Role
 from crowdgram.tables.row_wise import check_row_wise
-from crowdgram.tables.sources import open_source
+
+from .frames import open_in_ibis
 
 ROWS = {"u": ["a", "b"], "s": ["x", "y"], "n": [1, 2]}
 
@@ -45,7 +46,7 @@ def source(request):
 
 @pytest.fixture
 def opened(source):
-    engine, table = open_source(source, None, "u")
+    engine, table = open_in_ibis(source, None, "u")
     with engine:
         yield engine, table
 
@@ -56,7 +57,7 @@ def test_what_looks_beyond_a_row_is_seen(opened):
         name = names[engine.name != "duckdb"]
         with pytest.raises(PrivacyViolation, match=f"plan of the query, the filter or the items holds .*({name})"):
             check_row_wise(engine, build(table), table, what)
-    beside = engine.upload(pa.table({"n": [1]}), "testing")
+    beside = engine.as_ibis(engine.upload(pa.table({"n": [1]}), "testing"))
     with pytest.raises(PrivacyViolation, match="holds"):
         check_row_wise(engine, beside, table, "another table")
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import importlib
+import json
 import uuid
 
 import duckdb
 import ibis
 import ibis.expr.datatypes as dt
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
@@ -21,6 +25,7 @@ from hypothesis import strategies as st
 from crowdgram.errors import CrowdgramError, InvalidArgument, InvalidDomain, InvalidTable, PrivacyViolation
 from crowdgram.tables import UNIT, CappedRows, count_rows, counts, open_rows, read_domain, read_joint_domain
 from crowdgram.tables.engines import DuckEngine
+from crowdgram.tables.kinds import plain_type
 from crowdgram.tables.roles import GROUPS
 
 from ..thorough import examples
@@ -38,6 +43,72 @@ def counted(source, domain, user="u", item="i", **more):
             found = read_joint_domain(domain, rows.item_types, rows.names)
         cells = fetch_cells(count_rows(rows, found))
     return sorted(zip(*(cells[name].to_pylist() for name in ("user", "idx", "n")), strict=True))
+
+
+# --- columns of integers and strings, without Ibis
+
+LETTERS = pa.Array.from_buffers(
+    pa.string(), 5, [None, pa.py_buffer(np.array([0, 1, 2, 3, 4, 5], dtype=np.int32)), pa.py_buffer(b"aBb\xffa")]
+)  # one of them is no text
+
+
+def csv_of(table, folder):
+    pyarrow.csv.write_csv(table, folder / "table.csv")
+    return str(folder / "table.csv")
+
+
+def json_of(table, folder):
+    (folder / "table.jsonl").write_text("\n".join(json.dumps(row, default=str) for row in table.to_pylist()))
+    return str(folder / "table.jsonl")
+
+
+def parquet_of(table, folder):
+    pyarrow.parquet.write_table(table, folder / "table.parquet")
+    return str(folder / "table.parquet")
+
+
+@pytest.mark.parametrize("given", [lambda table, _: table, parquet_of, csv_of, json_of], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    ("users", "items", "domain"),
+    [
+        (pa.array([1, 2, 2, None, 1]), pa.array(["x", "y", "x", "x", "x"]), ["x", "y"]),
+        (pa.array([1, 2, 2, 3, 255], pa.uint8()), pa.array([1, -2, 1, None, 127], pa.int8()), [1, -2, 127]),
+        (pa.array([2**64 - 1, 0, 0, 1, 1], pa.uint64()), pa.array(list("abcab"), pa.large_string()), ["a", "b", "c"]),
+        (LETTERS, pa.array([1, 1, 2, 2, 1], pa.int32()), [1, 2]),
+    ],
+    ids=["integers", "small", "large", "no text"],
+)
+def test_plain_columns_are_counted_as_ibis_would_have_them(given, users, items, domain, tmp_path, monkeypatch):
+    text = users is LETTERS and given in (csv_of, json_of)
+    table = pa.table({"u": pa.array(list("aBbxa")) if text else users, "i": items})
+    source, computed = given(table, tmp_path), []
+    compute = importlib.import_module("crowdgram.tables.computed").compute
+    monkeypatch.setattr("crowdgram.tables.computed.compute", lambda *a, **k: computed.append(1) or compute(*a, **k))
+    plain = counted(source, domain)
+    kinds = [str(kind) for kind in types_of(source)]
+    assert not computed
+    monkeypatch.setattr("crowdgram.tables.rows._plain", lambda *_: None)
+    assert counted(source, domain) == plain
+    assert [str(kind) for kind in types_of(source)] == kinds
+    assert computed == [1, 1]
+
+
+def types_of(source):
+    rows = open_rows(source, user="u", item="i")
+    rows.engine.close()
+    return rows.item_types
+
+
+@pytest.mark.parametrize("arrow", [pa.int8(), pa.int64(), pa.uint8(), pa.uint64(), pa.int32(), pa.uint16()], ids=str)
+def test_plain_types_say_what_those_of_ibis_say(arrow):
+    plain, other = plain_type(arrow), dt.DataType.from_pyarrow(arrow)
+    assert (plain.lower, plain.upper) == (other.bounds.lower, other.bounds.upper)
+    assert (str(plain), plain.to_pyarrow(), plain.is_integer()) == (str(other), other.to_pyarrow(), True)
+
+
+@pytest.mark.parametrize("arrow", [pa.float64(), pa.date32(), pa.bool_(), pa.decimal128(5, 0), pa.binary()], ids=str)
+def test_all_other_types_are_left_to_ibis(arrow):
+    assert plain_type(arrow) is None
 
 
 # --- names that are not there

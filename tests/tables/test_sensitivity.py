@@ -44,6 +44,7 @@ from crowdgram.tables import (
     user_totals,
 )
 from crowdgram.tables.statistics import (
+    Level,
     OneUser,
     UsersByDistance,
     half_of_items,
@@ -495,3 +496,17 @@ def test_limits_of_a_centre(bad):
     parts = {"bits": bad.get("bits", 3), "stretches": zeros + bad.get("stretches", 1)}
     with pytest.raises(ValueError):
         Centre(zeros + bad.get("coordinates", 0), **parts)
+
+
+@pytest.mark.parametrize("size", [20, 40, 62])
+@pytest.mark.parametrize("bits", [0, 7, MAX_BITS])
+def test_levels_are_exact_beyond_64_bits(size, bits):
+    """Some entries are computed in 64 bits, and others are not: it depends on their size."""
+    made = np.random.default_rng(size + bits)
+    coordinates = made.integers(0, 2**bits // 40 + 1, 40)
+    level = Level(Centre(coordinates, 2 ** made.integers(0, 10, 40), bits), "l2", 1, UNIT, 0, 5, MAX_MASS_SCALE)
+    for sums in (made.integers(0, 2**size, 40), np.full(40, 2**size - 1), np.zeros(40, dtype=np.int64)):
+        total = sum(sums.tolist())
+        terms = zip(sums.tolist(), coordinates.tolist(), level.centre.stretches.tolist(), strict=True)
+        expected = [s * (2**bits * t - c * total) for t, c, s in terms]
+        assert level.totals(sums).values == [*expected, MAX_MASS_SCALE * total]

@@ -707,3 +707,12 @@ def test_a_moment_that_nobody_asked_for_decides_nothing(tmp_path, kind, far):
     rows = open_rows(str(tmp_path / "a.parquet"), user="u", item="i")
     with rows.engine as engine:
         assert sorted(engine.fetch(rows.table, "testing")["item"].to_pylist()) == [3, 4]
+
+
+@pytest.mark.parametrize("name", ["t.csv.zst", "t.jsonl.zst", "t.CSV.BZ2", "t.tsv.xz", "t.zip"])
+@pytest.mark.parametrize("form", [str, crowdgram.Csv], ids=["path", "Csv"])
+def test_a_compression_that_is_not_read_is_named(name, form, tmp_path):
+    (tmp_path / name).write_bytes(b"u,i\n1,a\n")
+    packed = "." + name.rsplit(".", 1)[1].lower()
+    with pytest.raises(UnreadableSource, match=f"is compressed as {packed}.*gzip"):
+        open_rows(form(str(tmp_path / name)), user="u", item="i")

@@ -223,7 +223,7 @@ def test_spark_moves_the_rows_of_users_once(spark):
         rows = open_rows(spark.createDataFrame(ROWS, "who bigint, what string"), user="who", item="what")
         with rows.engine as engine:
             kept, fetched = engine._create, engine._rows
-            engine._create = lambda name, table: (moved.append(exchanges(spark, engine._sql(table))), kept(name, table))
+            engine._create = lambda name, query: (moved.append(exchanges(spark, query)), kept(name, query))
             engine._rows = lambda query: (moved.append(exchanges(spark, query)), fetched(query))[1]
             counts = count_rows(rows, read_domain(ITEMS, rows.item_type))
             first = len(moved)

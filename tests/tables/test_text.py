@@ -111,7 +111,7 @@ def counted(source: Any, **options: Any) -> dict[Any, int]:
     """Rows by user and item, kept as a release keeps them: nulls too, as None."""
     rows = open_rows(source, user="user", item="item", **options)
     with rows.engine as engine:
-        kept = engine.keep(rows.table.group_by("user", "item").agg(n=lambda t: t.count()), "counting")
+        kept = engine.keep(rows.table.group_by("user", "item").agg(n=rows.table.count()), "counting")
         found = engine.fetch(kept, "counting").to_pylist()
     return {(row["user"], row["item"]): row["n"] for row in found}
 

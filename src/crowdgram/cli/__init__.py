@@ -22,6 +22,7 @@ def main() -> None:
 
 
 def _run() -> None:
+    import atexit
     import gc
     import os
     import signal
@@ -29,10 +30,17 @@ def _run() -> None:
 
     # Libraries are loaded for all of the command's life: to look through them for garbage takes a tenth of the start.
     gc.set_threshold(200_000)
+    # So it does at the end, where all of it goes anyway.
+    atexit.register(gc.disable)
+    atexit.register(gc.freeze)
     # The arrays of a release are small, and the threads that numpy would start for them wait in a busy loop.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     from .app import app_of
+    from .special_functions import defer_scipy_special
+
+    if not {"-h", "--help"} & set(sys.argv):
+        defer_scipy_special()
 
     def leave(number: int, _: object) -> None:
         sys.exit(128 + number)

@@ -31,4 +31,4 @@ def columns_of(source: str, table: str | None) -> dict[str, str] | None:
         return None
     engine, found = open_source(chosen, None, "")
     with engine:
-        return {str(name): str(kind) for name, kind in found.schema().items()}
+        return {str(name): str(kind) for name, kind in engine.as_ibis(found).schema().items()}

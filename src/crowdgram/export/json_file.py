@@ -20,7 +20,7 @@ from ..privacy import Event, Guarantee, LedgerHead, check, event_from_dict, even
 from ..privacy.guarantee import MAX_EPSILON
 from ..results.grouped import GroupedRelease
 from ..results.release import OWN_SUM, Release
-from ..results.values import Item, Other, Quantity, fault_of_column, is_unlisted, values_of
+from ..results.values import Item, Other, Quantity, fault_of_column, unlisted, values_of
 from .fields import LARGEST_FIGURE, read_columns, read_figures, read_parameters, read_versions, read_word
 from .json_text import document_parts, document_text
 from .writing import write_whole
@@ -350,7 +350,7 @@ def check_items(items: Sequence[Item], columns: Sequence[str]) -> None:
     """Refuse items, or columns of them, that no result has."""
     if not items or len(set(items)) < len(items):
         raise InvalidArgument("its items need to be distinct, and at least one", argument=None)
-    others = [is_unlisted(item) for item in items]
+    others = unlisted(items)
     if others != sorted(others):
         raise InvalidArgument("its other items need to be the last", argument=None)
     if not columns or len(set(columns)) < len(columns):

@@ -98,7 +98,9 @@ def _joined(values: Any) -> Any:
 
     ends = pa.py_buffer(np.array([0, len(values)], dtype=np.int32))
     one = pa.ListArray.from_buffers(pa.list_(pa.string()), 1, [None, ends], children=[_texts(values)])
-    return compute.binary_join(one, ",")[0].as_buffer()
+    # From a buffer too: of a Python string Arrow would load pandas.
+    comma = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, 1], dtype=np.int32)), pa.py_buffer(b","))
+    return compute.binary_join(one, comma)[0].as_buffer()
 
 
 def _texts(values: Any) -> pa.Array:

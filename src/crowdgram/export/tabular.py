@@ -20,7 +20,7 @@ from ..results.grouped_reach import GroupedReach
 from ..results.groups import places_of
 from ..results.reach import FIGURES, Reach
 from ..results.release import Release
-from ..results.values import Measure, Other, Value, check_measure, is_unlisted, values_of
+from ..results.values import Measure, Other, Value, check_measure, unlisted, values_of
 from .writing import write_whole
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _columns_of_grouped_reach(grouped: GroupedReach) -> dict[str, Any]:
 
 def _with_items(release: Release | Reach, figures: dict[str, Floats]) -> dict[str, Any]:
     rows = [values_of(item) for item in release.items]
-    others = np.array([is_unlisted(item) for item in release.items])
+    others = np.array(unlisted(release.items))
     return {
         **{name: _column(values) for name, values in zip(release.heads, zip(*rows, strict=True), strict=True)},
         **figures,

@@ -14,7 +14,7 @@ from ..arrays import Integers
 from ..errors import InvalidArgument
 from ..results.covariance import Measured, Quantiles
 from ..results.release import Release
-from ..results.values import Item, is_unlisted
+from ..results.values import Item, is_unlisted, unlisted
 from .intervals import intervals, unseen_variance
 
 __all__ = ["rank", "ranks"]
@@ -22,7 +22,7 @@ __all__ = ["rank", "ranks"]
 
 def ranks(release: Release) -> tuple[Integers, Integers]:
     """The best and the worst rank of each item; 0 for what stands for all that are not listed."""
-    listed = np.array([not is_unlisted(item) for item in release.items], dtype=bool)
+    listed = ~np.array(unlisted(release.items), dtype=bool)
     lower, upper = intervals(release, "table", simultaneous=True)
     if release.measured is not None:
         measured = Measured.of(release)

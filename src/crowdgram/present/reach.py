@@ -7,7 +7,7 @@ import warnings
 from ..errors import AccuracyWarning
 from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
-from ..results.values import Other, Value, is_unlisted, label, values_of
+from ..results.values import Other, Value, label, unlisted, values_of
 from .markup import escape, paragraphs
 from .wording import noisy_groups, shorten, whole_number
 
@@ -140,7 +140,7 @@ def _items(reach: Reach) -> str | None:
     others = [value for value in values_of(reach.items[-1]) if isinstance(value, Other)]
     said = []
     if reach.threshold_delta:
-        listed = f"{len(reach) - sum(map(is_unlisted, reach.items)):,} listed"
+        listed = f"{len(reach) - sum(unlisted(reach.items)):,} listed"
         said.append(f"The items ({listed}) were found in the table, for part of the budget.")
     if others:
         said.append(f"The item '{others[-1]}' stands for all items that are not listed: users who have any of them.")

@@ -14,7 +14,7 @@ from ..privacy import Adjacency, Guarantee
 from ..results.covariance import total_of
 from ..results.grouped import GroupedRelease
 from ..results.release import Release
-from ..results.values import Measure, Other, Quantity, Value, is_unlisted, values_of
+from ..results.values import Measure, Other, Quantity, Value, unlisted, values_of
 
 __all__ = [
     "INNER_PARAMETERS",
@@ -204,7 +204,7 @@ def about_items(release: Release) -> str | None:
     if release.threshold_delta:
         share = release.parameters.get("discovery_share")
         part = f"{share:.3g} of" if isinstance(share, float) else "part of"
-        listed = f"{len(release) - sum(map(is_unlisted, release.items)):,} listed"
+        listed = f"{len(release) - sum(unlisted(release.items)):,} listed"
         said.append(f"The items ({listed}) were found in the table, for {part} the budget.")
     if said and len(release) == 1 and release.other is not None:
         said.append("No item was found: none has enough users.")

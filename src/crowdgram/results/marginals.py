@@ -18,7 +18,7 @@ from ..arrays import Floats, Integers
 from ..errors import InvalidArgument
 from ..mechanisms.estimate import Total
 from .covariance import MEAN_ABSOLUTE, Measured, noise_quantile, sum_by_code
-from .values import Item, Quantity, is_unlisted, values_of
+from .values import Item, Quantity, unlisted, values_of
 
 if TYPE_CHECKING:
     from .release import Release
@@ -69,12 +69,12 @@ def widen_intervals(release: Release) -> Release:
 
 def missed_share(release: Release) -> Quantity | None:
     """The share of all that belongs to items which are not listed; None if there is no item for them."""
-    unlisted = np.array([is_unlisted(item) for item in release.items], dtype=np.int64)
-    if not unlisted.any():
+    missed = np.array(unlisted(release.items), dtype=np.int64)
+    if not missed.any():
         return None
-    place = int(np.argmax(unlisted))
-    if unlisted.sum() > 1:
-        release, place = sum_items(release, ("listed", "missed"), unlisted, ("item",), {}), 1
+    place = int(np.argmax(missed))
+    if missed.sum() > 1:
+        release, place = sum_items(release, ("listed", "missed"), missed, ("item",), {}), 1
     ends = float(release.lower[place]), float(release.upper[place])
     return Quantity(float(release.probabilities[place]), *ends, release.confidence)
 

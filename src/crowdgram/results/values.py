@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -26,6 +26,7 @@ __all__ = [
     "Quantity",
     "Value",
     "check_measure",
+    "columns_of",
     "fault_of_column",
     "is_other",
     "is_unlisted",
@@ -33,6 +34,7 @@ __all__ = [
     "same_values",
     "texts_of",
     "types_of",
+    "unlisted",
     "values_of",
     "whole_days",
 ]
@@ -201,6 +203,11 @@ def values_of(item: Any) -> tuple[Any, ...]:
     return item if isinstance(item, tuple) else (item,)
 
 
+def columns_of(items: Sequence[Item]) -> list[Sequence[Any]]:
+    """The values of each item column."""
+    return list(zip(*items, strict=True)) if any(isinstance(item, tuple) for item in items[:1]) else [items]
+
+
 def is_other(item: Item) -> bool:
     """Whether an item stands for all that are not listed."""
     return all(isinstance(value, Other) for value in values_of(item))
@@ -209,6 +216,13 @@ def is_other(item: Item) -> bool:
 def is_unlisted(item: Item) -> bool:
     """Whether an item stands for all that are not listed, of the whole or of a group."""
     return any(isinstance(value, Other) for value in values_of(item))
+
+
+def unlisted(items: Sequence[Item]) -> list[bool]:
+    """`is_unlisted` of each. By the types of all first: there may be a million, and seldom one of them is."""
+    if not any(Other in set(map(type, column)) for column in columns_of(items)):
+        return [False] * len(items)
+    return [is_unlisted(item) for item in items]
 
 
 def label(item: object) -> str:
@@ -243,12 +257,13 @@ def fault_of_column(values: Iterable[Any]) -> str | None:
     return None
 
 
-def whole_days(items: Iterable[Item]) -> tuple[bool, ...]:
+def whole_days(items: Sequence[Item]) -> tuple[bool, ...]:
     """In which columns every time is midnight: those of date_trunc."""
-    columns = zip(*(values_of(item) for item in items), strict=True)
     return tuple(
-        all(value.time() == datetime.time() for value in column if isinstance(value, datetime.datetime))
-        for column in columns
+        # By the types first: there may be a million items.
+        datetime.datetime not in set(map(type, column))
+        or all(value.time() == datetime.time() for value in column if isinstance(value, datetime.datetime))
+        for column in columns_of(items)
     )
 
 

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any
 
 from ..errors import InvalidArgument
-from . import row_functions as row
 
 __all__ = ["MOST_EDGES", "Bins"]
 
@@ -63,6 +62,8 @@ class Bins:
 
         Engines order NaN above infinity, so it is below no edge and not finite or infinite: null.
         """
+        from . import row_functions as row  # it loads Ibis, which few releases need
+
         limits = [row.constant(one, "integer" if isinstance(one, int) else "real") for one in self.edges]
         arms = [
             (row.compare(operator.lt, value, limit), row.constant(name, "string"))

@@ -21,16 +21,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import ibis
 import pyarrow as pa
 
 from .domain import Domain
 from .engines import DuckEngine, Engine
+from .relations import Relation, Value, coalesce, least, null, row_number
 from .rows import COUNT_LIMIT, Rows
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from .statistics.base import Result, Statistic
 
 __all__ = [
@@ -59,12 +57,12 @@ class Counts:
     """Every user's contribution N(u), in the engine. Private: nothing here may leave without noise."""
 
     engine: Engine
-    cells: ir.Table
-    users: ir.Table
+    cells: Relation
+    users: Relation
     items: int
 
     @property
-    def names(self) -> Any:
+    def names(self) -> Value:
         """The column of `users` that has the users as the table has them."""
         return self.users["name" if "name" in self.users.columns else "user"]
 
@@ -80,8 +78,8 @@ class Presence:
     """
 
     engine: Engine
-    cells: ir.Table
-    users: ir.Table
+    cells: Relation
+    users: Relation
     items: int
 
     def sum(self, statistic: Statistic[Presence, Result]) -> Result:
@@ -91,7 +89,7 @@ class Presence:
 def listed_rows(rows: Rows, listed: Domain, keys: Sequence[str]) -> Rows:
     """Only the rows whose values of `keys` are in a public list: a filter of single rows."""
     places = listed.upload(rows.engine, keys)
-    return replace(rows, table=rows.table.semi_join(places, list(keys)))
+    return replace(rows, table=rows.table.semi_join(places, *keys))
 
 
 def tally_rows(rows: Rows) -> Rows:
@@ -143,7 +141,7 @@ def known_counts(engine: Engine, cells: pa.Table, items: int) -> Counts:
 
 
 def limited_counts(
-    engine: Engine, cells: ir.Table, items: int, *, gathered: bool = False, numbered: bool = True
+    engine: Engine, cells: Relation, items: int, *, gathered: bool = False, numbered: bool = True
 ) -> Counts:
     """Keep the cells, add up those of each user, and hold every user to ROW_LIMIT.
 
@@ -159,7 +157,7 @@ def limited_counts(
         engine.drop(cells)
         return summed_counts(engine, limited, items)
     kept = cells if engine.holds(cells) else engine.keep(cells, by_item)
-    if numbered and kept.schema()["user"].is_string():
+    if numbered and pa.types.is_string(kept.types["user"]):
         kept, users = _numbered(engine, kept)
     else:
         users = engine.keep(_per_user(kept), stage)
@@ -177,12 +175,10 @@ def limited_counts(
     return Counts(engine, kept, users, items)
 
 
-def _numbered(engine: Engine, cells: ir.Table) -> tuple[ir.Table, ir.Table]:
+def _numbered(engine: Engine, cells: Relation) -> tuple[Relation, Relation]:
     """The cells, a kept table that is used up, with a number in place of each user; and (user, name, rows, squares)."""
     named = _per_user(cells)
-    users = engine.keep(
-        named.select("rows", "squares", user=ibis.row_number(), name=named.user), "counting rows by user"
-    )
+    users = engine.keep(named.select("rows", "squares", user=row_number(), name=named.user), "counting rows by user")
     joined = cells.rename(name="user").inner_join(users.select("user", "name"), "name")
     numbered = engine.keep(joined.select("user", "idx", "n"), "counting rows by user and item")
     engine.drop(cells)
@@ -195,33 +191,32 @@ def limited_user(counts: Mapping[Any, int]) -> dict[Any, int]:
     return {item: n // divisor for item, n in counts.items() if n // divisor}
 
 
-def summed_counts(engine: Engine, cells: ir.Table, items: int) -> Counts:
+def summed_counts(engine: Engine, cells: Relation, items: int) -> Counts:
     """Add up each user's cells, where nobody has more than ROW_LIMIT rows."""
     return Counts(engine, cells, engine.keep(_per_user(cells), "counting rows by user"), items)
 
 
-def _limited(cells: ir.Table) -> ir.Table:
+def _limited(cells: Relation) -> Relation:
     """(user, idx, n), nobody above ROW_LIMIT."""
-    rows = cells.n.sum().over(group_by=cells.user)
-    return _divided(cells.select("user", "idx", "n", divisor=_divisor(rows).cast("int64")))
+    return _divided(cells.select("user", "idx", "n", divisor=_divisor(cells.n.sum().over(cells.user))))
 
 
-def _divisor(rows: Any) -> Any:
+def _divisor(rows: Value) -> Value:
     """1 for a user within ROW_LIMIT. Exact if an engine divides in doubles: rows are below 2^52."""
     return (rows + (ROW_LIMIT - 1)) // ROW_LIMIT
 
 
-def _divided(cells: ir.Table) -> ir.Table:
+def _divided(cells: Relation) -> Relation:
     divided = cells.select("user", "idx", n=cells.n // cells.divisor)
     return divided.filter(divided.n > 0)
 
 
-def _whole(rows: Rows) -> ir.Table:
+def _whole(rows: Rows) -> Relation:
     """The rows that have all of their columns."""
-    return rows.table.drop_null(["user", *rows.keys, *(["n"] if rows.counted else [])])
+    return rows.table.drop_null("user", *rows.keys, *(["n"] if rows.counted else []))
 
 
-def _placed(rows: Rows, domain: Domain) -> tuple[ir.Table, list[ir.Table]]:
+def _placed(rows: Rows, domain: Domain) -> tuple[Relation, list[Relation]]:
     """(user, idx) and perhaps n: the rows by their item's place in the domain. Also the public lists it is made of."""
     table, keys = _whole(rows), list(rows.keys)
     n = ["n"] if rows.counted else []
@@ -229,24 +224,24 @@ def _placed(rows: Rows, domain: Domain) -> tuple[ir.Table, list[ir.Table]]:
     if domain.items:
         lists.append(domain.upload(rows.engine, keys))
         if not domain.groups and not domain.other:
-            return table.inner_join(lists[0], keys).select("user", "idx", *n), lists
-        table = table.left_join(lists[0], keys).select("user", "item", "idx", *n)
+            return table.inner_join(lists[0], *keys).select("user", "idx", *n), lists
+        table = table.left_join(lists[0], *keys).select("user", "item", "idx", *n)
     else:
-        table = table.mutate(idx=ibis.null("int64"))
+        table = table.mutate(idx=null())
     if domain.groups:
         lists.append(domain.upload_groups(rows.engine))
         joined = table.left_join(lists[-1], "item")
-        table = joined.select("user", *n, idx=ibis.coalesce(joined.idx, joined.own))
+        table = joined.select("user", *n, idx=coalesce(joined.idx, joined.own))
     if domain.other:
         table = table.mutate(idx=table.idx.fill_null(len(domain) - 1))
     return table.drop_null("idx").select("user", "idx", *n), lists
 
 
-def _tally(table: ir.Table, groups: Sequence[str] = ("user", "idx")) -> ir.Table:
+def _tally(table: Relation, groups: Sequence[str] = ("user", "idx")) -> Relation:
     return table.group_by(*groups).agg(n=table.count())
 
 
-def _summed(table: ir.Table, groups: Sequence[str], most: int) -> ir.Table:
+def _summed(table: Relation, groups: Sequence[str], most: int) -> Relation:
     """Sum counts, exactly, and cut each sum to `most`, at most SUM_LIMIT.
 
     Each n <= COUNT_LIMIT is summed in two halves of 20 bits, so that neither sum leaves 64 bits for less than 2^43
@@ -255,16 +250,15 @@ def _summed(table: ir.Table, groups: Sequence[str], most: int) -> ir.Table:
     high = table.n // _HALF  # exact if an engine divides in doubles: n is below 2^52
     halves = table.mutate(high=high, low=table.n - high * _HALF)
     sums = halves.group_by(*groups).agg(high=halves.high.sum(), low=halves.low.sum())
-    high = ibis.least(sums.high, ibis.literal(SUM_LIMIT // _HALF, "int64"))
-    low = ibis.least(sums.low, ibis.literal(SUM_LIMIT, "int64"))
+    high, low = least(sums.high, SUM_LIMIT // _HALF), least(sums.low, SUM_LIMIT)
     # A half that was cut is worth SUM_LIMIT by itself, so cutting it changes nothing.
-    return sums.select(*groups, n=ibis.least(high * _HALF + low, ibis.literal(most, "int64")))
+    return sums.select(*groups, n=least(high * _HALF + low, most))
 
 
-def _per_user(cells: ir.Table) -> ir.Table:
+def _per_user(cells: Relation) -> Relation:
     """(user, rows, squares). In doubles, which do not fail, the squares of a user within ROW_LIMIT are exact: they sum
     to at most ROW_LIMIT^2 = 2^40 < 2^53. Those of a user above it are cut, and replaced.
     """
-    n = ibis.least(cells.n, ibis.literal(ROW_LIMIT, "int64"))
-    squares = ibis.least((n * n).cast("float64").sum(), ibis.literal(float(ROW_LIMIT**2), "float64"))
+    n = least(cells.n, ROW_LIMIT)
+    squares = least((n * n).cast("float64").sum(), float(ROW_LIMIT**2))
     return cells.group_by("user").agg(rows=cells.n.sum(), squares=squares.cast("int64"))

@@ -19,13 +19,13 @@ from .addresses import Database, Name, existing_file, no_table, resolved_kind
 from .columns import MissingColumn, check_columns
 from .engines import DuckEngine, Engine, fresh_name, shield
 from .postgres import borrowed_columns, borrowed_rows, open_postgres, postgres_column
-from .queries import read_query
-from .row_wise import check_row_wise
 from .sqlite import declared_type, lite_batches, open_sqlite, sqlite_column
 from .streams import Check, batches, or_raise, quoted, selected, stream
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+    from .engines.base import Table
 
 __all__ = ["asked_of", "open_database", "open_ibis"]
 
@@ -38,7 +38,7 @@ _DUCKDB_TABLES = """
 """Tables and views of the file, by name: none of the engine's own, which tell of its storage and settings."""
 
 
-def open_database(database: Database, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
+def open_database(database: Database, columns: Sequence[str] | None, user: str) -> tuple[Engine, Table]:
     """An engine and a table that has at least `columns`. No row is read before the engine asks for it."""
     openers = {"duckdb": _open_duckdb, "sqlite": open_sqlite, "postgres": open_postgres}
     opener = openers[resolved_kind(database)]
@@ -49,8 +49,8 @@ def asked_of(
     database: Database,
     columns: Sequence[str] | None,
     user: str,
-    opener: Callable[[Name, Any, Check], tuple[Engine, ir.Table]],
-) -> tuple[Engine, ir.Table]:
+    opener: Callable[[Name, Any, Check], tuple[Engine, Table]],
+) -> tuple[Engine, Table]:
     """The table, or what the query asks of its table, which `opener` opens by its name if the names of all its columns
     pass a check.
     """
@@ -58,6 +58,9 @@ def asked_of(
         name = tuple((database.table or "").split("."))
         _check_name("table", database.table, name)
         return opener(name, columns, lambda names: check_columns(names, columns))
+    from .queries import read_query
+    from .row_wise import check_row_wise
+
     query = read_query(database.query, user)
     _check_name("query", database.query, query.table)
     needed = query.needed(columns)
@@ -74,8 +77,9 @@ def asked_of(
         said = str(error)
     else:
         try:
-            asked = query.apply(engine, table)
-            check_row_wise(engine, asked, table, "opening the table")
+            opened = engine.as_ibis(table)
+            asked = query.apply(engine, opened)
+            check_row_wise(engine, asked, opened, "opening the table")
             return engine, asked
         except BaseException:
             engine.close()
@@ -83,7 +87,7 @@ def asked_of(
     raise InvalidArgument(f"query={database.query!r}: {said}", argument="query")
 
 
-def open_ibis(backend: Any, table: ir.Table, user: str) -> tuple[Engine, ir.Table] | None:
+def open_ibis(backend: Any, table: ir.Table, user: str) -> tuple[Engine, Table] | None:
     """An Ibis table on SQLite or PostgreSQL, read like a table of these databases; None for other backends.
 
     Ibis' own way to Arrow fails on values that do not fit the schema, so that a row decides over a release.
@@ -111,12 +115,12 @@ def _check_name(argument: str, given: str | None, name: Name) -> None:
 
 def _open_duckdb(
     database: Database, name: Name, _columns: Sequence[str] | None, _user: str, check: Check
-) -> tuple[Engine, ir.Table]:
+) -> tuple[Engine, Table]:
     path = existing_file(database)
     missing = no_table(database, name)
     engine = DuckEngine.embedded()
     try:
-        connection = engine.backend.con
+        connection = engine.con
         attached = fresh_name()
         file = path.replace("'", "''")
         or_raise(

@@ -15,8 +15,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import ibis
-import ibis.expr.datatypes as dt
 import numpy as np
 import pyarrow as pa
 
@@ -28,7 +26,9 @@ from .roles import DOMAIN, Role
 from .stored_files import SUFFIXES, read_column, read_columns
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
+    import ibis.expr.datatypes as dt
+
+    from .relations import Relation
 
 __all__ = ["MOST_COMBINATIONS", "Domain", "Item", "combined", "read_domain", "read_joint_domain"]
 
@@ -55,7 +55,7 @@ class Domain:
     def __len__(self) -> int:
         return len(self.items) + len(self.groups) + self.other
 
-    def upload(self, engine: Engine, keys: Sequence[str] = ("item",)) -> ir.Table:
+    def upload(self, engine: Engine, keys: Sequence[str] = ("item",)) -> Relation:
         """The table (*keys, idx) in the engine; `idx` is the place of a listed item in the domain."""
         columns: Iterable[Any] = zip(*self.items, strict=True) if len(keys) > 1 else [self.items]
         parts = zip(keys, columns, self.types, strict=True)
@@ -63,7 +63,7 @@ class Domain:
         places = numbers_table({"idx": np.arange(len(self.items))}).column(0)
         return engine.upload(pa.table({**placed, "idx": places}), "placing the domain")
 
-    def upload_groups(self, engine: Engine) -> ir.Table:
+    def upload_groups(self, engine: Engine) -> Relation:
         """The table (item, own) in the engine; `own` is the place of a group's own item."""
         first = len(self.items)
         places = numbers_table({"own": np.arange(first, first + len(self.groups))}).column(0)
@@ -123,6 +123,10 @@ def combined(parts: Sequence[Domain], types: Sequence[dt.DataType]) -> Domain:
     return Domain(tuple(tuple(value for piece in row for value in piece) for row in rows), tuple(types))
 
 
+def _is_ibis(value: object) -> bool:
+    return type(value).__module__.split(".")[0] == "ibis"
+
+
 def _as_tuple(item: Item) -> tuple[Value, ...]:
     return item if isinstance(item, tuple) else (item,)
 
@@ -152,7 +156,7 @@ def _joint_values(domain: object, names: Sequence[str], role: Role) -> Iterable[
             )
         return read_columns(path, names, role)
     columns = getattr(domain, "column_names", getattr(domain, "columns", None))  # pyarrow; pandas and polars
-    if columns is not None and not isinstance(domain, ibis.Expr):
+    if columns is not None and not _is_ibis(domain):
         # The private table itself, given by mistake, would have the user column too.
         if set(columns) != set(names) or len(columns) != len(names):
             raise InvalidDomain(
@@ -167,7 +171,7 @@ def _joint_values(domain: object, names: Sequence[str], role: Role) -> Iterable[
             strict=True,
         )
     rows = domain.tolist() if hasattr(domain, "tolist") else domain
-    if isinstance(rows, (bytes, ibis.Expr)) or not isinstance(rows, Iterable):
+    if isinstance(rows, bytes) or _is_ibis(rows) or not isinstance(rows, Iterable):
         raise InvalidDomain(
             f"{role}: is a {type(domain).__name__}, and needs a list of tuples with values of {listed}.",
             argument=role.argument,
@@ -188,16 +192,19 @@ def _values(domain: object, item: str, role: Role) -> Iterable[Any]:
         path, column = domain
         if isinstance(path, os.PathLike) or path.lower().endswith(SUFFIXES):
             return _from_file(os.fspath(path), column, item, role)
-    if isinstance(domain, ibis.Column):
-        table = domain.name("item").as_table()
-        return list(fetch_public(ibis.get_backend(table), table, "reading the domain").column(0).to_pylist())
+    if _is_ibis(domain):
+        import ibis
+
+        if isinstance(domain, ibis.Column):
+            table = domain.name("item").as_table()
+            return list(fetch_public(ibis.get_backend(table), table, "reading the domain").column(0).to_pylist())
     values: object = domain
     for method in ("to_pylist", "to_list", "tolist"):  # pyarrow; pandas and polars; numpy
         if hasattr(domain, method):
             values = getattr(domain, method)()
             break
     # A table would give its column names, or its rows: perhaps the private ones, by mistake.
-    is_table = hasattr(domain, "columns") or isinstance(domain, ibis.Expr)
+    is_table = hasattr(domain, "columns") or _is_ibis(domain)
     if is_table or isinstance(values, (bytes, dict)) or not isinstance(values, Iterable):
         raise InvalidDomain(
             f"{role}: is a {type(domain).__name__}, and needs to be a list of items, a path, a pair (path, column), or "

@@ -26,8 +26,8 @@ from ..errors import InvalidArgument
 from . import row_functions as row
 from .columns import LEFT_OUT
 from .engines import Engine
-from .roles import Role
-from .sql_text import ALLOWED, Tree, check_unicode, columns_of, parse, row_wise, translate
+from .roles import Role, check_unicode
+from .sql_text import ALLOWED, Tree, columns_of, parse, row_wise, translate
 
 __all__ = ["Expression", "checked", "columns_of", "evaluate", "parse"]
 

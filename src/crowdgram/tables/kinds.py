@@ -24,10 +24,9 @@ import operator
 import re
 import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import ibis
-import ibis.expr.datatypes as dt
 import numpy as np
 import pyarrow as pa
 
@@ -36,15 +35,23 @@ from .arrow import numbers_table, string_column
 from .roles import DOMAIN, Role
 
 if TYPE_CHECKING:
-    from .engines import Engine
+    import ibis.expr.datatypes as dt
 
-__all__ = ["Kind", "Value", "arrow_keys", "check_column", "convert", "convert_all", "key", "kind_of", "moment"]
+__all__ = [
+    "Kind",
+    "PlainType",
+    "Value",
+    "arrow_keys",
+    "check_column",
+    "convert",
+    "convert_all",
+    "kind_of",
+    "plain_type",
+]
 
 Kind = Literal["integer", "string", "boolean", "date", "timestamp", "uuid"]
 Value = int | str | bool | datetime.date | datetime.datetime | uuid.UUID
 
-_FIRST, _LAST = datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)
-_MICROSECONDS = dt.Timestamp(scale=6)
 _DIGIT_LINES = re.compile(r"[+-]?[0-9]{1,30}(\n[+-]?[0-9]{1,30})*")
 _PLURAL: dict[Kind, str] = {
     "integer": "integers",
@@ -54,6 +61,45 @@ _PLURAL: dict[Kind, str] = {
     "timestamp": "timestamps",
     "uuid": "UUIDs",
 }
+
+
+@dataclass(frozen=True)
+class PlainType:
+    """The type of a column of integers or strings, as Ibis would have it, for tables that need no Ibis."""
+
+    arrow: pa.DataType
+
+    def __str__(self) -> str:
+        return str(self.arrow)
+
+    def is_integer(self) -> bool:
+        return bool(pa.types.is_integer(self.arrow))
+
+    def is_string(self) -> bool:
+        return bool(self.arrow == pa.string())
+
+    @property
+    def bounds(self) -> PlainType:
+        return self
+
+    @property
+    def lower(self) -> int:
+        return -self.upper - 1 if pa.types.is_signed_integer(self.arrow) else 0
+
+    @property
+    def upper(self) -> int:
+        bits: int = self.arrow.bit_width - pa.types.is_signed_integer(self.arrow)
+        return (1 << bits) - 1
+
+    def to_pyarrow(self) -> pa.DataType:
+        return self.arrow
+
+
+def plain_type(arrow: pa.DataType) -> PlainType | None:
+    """The type of a column that Arrow has in this one; None if only Ibis can say it."""
+    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
+        return PlainType(pa.string())
+    return PlainType(arrow) if pa.types.is_integer(arrow) else None
 
 
 def kind_of(dtype: dt.DataType) -> Kind | None:
@@ -82,61 +128,6 @@ def check_column(role: Literal["user", "item", "by"], column: str, dtype: dt.Dat
     raise InvalidTable(
         f"{role}={column!r}: has type {dtype}, and needs {allowed}. Cast it first{hint}.{binned}", column=column
     )
-
-
-def key(engine: Engine, column: Any) -> Any:
-    """The column as it is grouped and joined by every statistic: two values are one user, or one item, if and only if
-    this gives them the same value.
-
-    Integers and booleans as they are; strings code point by code point, whatever collation the column has; UUIDs as
-    their text; dates and timestamps as `moment` has them. No two users merge: what could merge them (floats, decimals,
-    timestamps, dates with parts of a day) has no place in a user column, by its type alone (`check_column`, and
-    `arrow.check_users` for a type that engines do not have).
-    """
-    dtype = column.type()
-    if dtype.is_uuid():
-        return column.cast("string")
-    return engine.exact(column) if dtype.is_string() else moment(column)
-
-
-@ibis.udf.scalar.builtin(name="epoch_ns", signature=(("timestamp(9)",), "int64"))  # type: ignore[untyped-decorator]
-def _nanoseconds(moment: Any) -> Any:
-    """Since 1970; only DuckDB has such moments. Null if infinite."""
-
-
-@ibis.udf.scalar.builtin(name="divide", signature=(("int64", "int64"), "int64"))  # type: ignore[untyped-decorator]
-def _nearer_zero(number: Any, by: Any) -> Any:
-    """A whole number divided, the rest left out. Ibis divides whole numbers as doubles, which hold 53 bits."""
-
-
-@ibis.udf.scalar.builtin(name="make_timestamp", signature=(("int64",), "timestamp(6)"))  # type: ignore[untyped-decorator]
-def _of_microseconds(number: Any) -> Any:
-    """Since 1970."""
-
-
-def moment(column: Any) -> Any:
-    """A date, or a timestamp without zone, in microseconds, in the years 1 to 9999; else null. Others as they are."""
-    dtype = column.type()
-    if dtype.is_date():
-        return _in_years(column)
-    if not dtype.is_timestamp():
-        return column
-    if dtype.scale == 9:
-        # Down, as from Arrow: a cast rounds to the nearest, which may be the first of the next month.
-        number = _nanoseconds(column)
-        return _in_years(_of_microseconds(_nearer_zero(number, 1000) - ibis.ifelse(number % 1000 < 0, 1, 0)))
-    column = _in_years(column)  # before the cast, which fails beyond the range of microseconds
-    # In UTC, which engines are set to until the end of a release.
-    return _in_years(column.cast(_MICROSECONDS))
-
-
-def _in_years(column: Any) -> Any:
-    dtype = column.type()
-    if dtype.is_date():
-        first, last = (ibis.literal(end.date(), dt.date) for end in (_FIRST, _LAST))
-    else:
-        first, last = (ibis.literal(end, _MICROSECONDS).cast(dtype) for end in (_FIRST, _LAST))
-    return ibis.ifelse((column >= first) & (column <= last), column, ibis.null(dtype))
 
 
 def arrow_keys(values: Sequence[Value], dtype: dt.DataType) -> pa.Array:

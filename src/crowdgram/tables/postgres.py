@@ -19,7 +19,7 @@ from .engines import Engine, fresh_name
 from .streams import Check, Column, batches, or_raise, quoted, selected, stream, wanted
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
+    from .engines.base import Table
 
 __all__ = ["borrowed_columns", "borrowed_rows", "open_postgres", "postgres_column"]
 
@@ -31,7 +31,7 @@ no server holds text to all that its encoding leaves out.
 
 def open_postgres(
     database: Database, name: Name, columns: Sequence[str] | None, _: str, check: Check
-) -> tuple[Engine, ir.Table]:
+) -> tuple[Engine, Table]:
     try:
         import psycopg
     except ImportError:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DOMAIN", "GROUPS", "QUERY", "TABLE", "WHERE", "Role"]
+from ..errors import InvalidArgument
+
+__all__ = ["DOMAIN", "GROUPS", "QUERY", "TABLE", "WHERE", "Role", "check_unicode"]
 
 
 @dataclass(frozen=True)
@@ -19,3 +21,11 @@ class Role:
 
 
 TABLE, DOMAIN, GROUPS, WHERE, QUERY = map(Role, ("table", "domain", "groups", "where", "query"))
+
+
+def check_unicode(text: str, role: Role) -> None:
+    """Refuse text with half a character (a lone surrogate): no engine can read it."""
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidArgument(
+            f"{role}: holds {text!r}, and needs valid Unicode text. Remove the lone surrogate.", argument=role.argument
+        )

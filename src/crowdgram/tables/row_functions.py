@@ -30,7 +30,7 @@ import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
 
 from .engines import Engine
-from .kinds import moment
+from .keys import moment
 
 __all__ = ["Misfit", "Type", "type_of"]
 

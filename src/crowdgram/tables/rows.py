@@ -11,30 +11,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-import ibis
-from ibis.expr.types.joins import Join
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgument, InvalidTable
-from . import row_functions as row
 from .addresses import as_database
 from .bins import Bins
 from .columns import LEFT_OUT, MissingColumn, check_columns
-from .engines import Engine
-from .expressions import checked, columns_of, evaluate, parse
-from .kinds import check_column, key
-from .queries import check_own_column
-from .roles import WHERE, Role
-from .row_wise import check_row_wise
+from .engines import DuckEngine, Engine
+from .kinds import plain_type
+from .relations import Relation
+from .roles import WHERE, Role, check_unicode
 from .sources import is_text, open_source
-from .spelling import Spelling, spelling_of
-from .sql_text import check_unicode
+from .spelling import Spelling
 from .within import PERIOD_COLUMN, Within
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
-    import ibis.expr.types as ir
+
+    from .engines.base import Table
 
 __all__ = ["COUNT_LIMIT", "Rows", "open_rows"]
 
@@ -53,16 +47,11 @@ class Rows:
     """
 
     engine: Engine
-    table: ir.Table
-    names: tuple[str, ...] = ("item",)
-    item_types: tuple[dt.DataType, ...] = ()
+    table: Relation
+    names: tuple[str, ...]
+    item_types: tuple[dt.DataType, ...]
     spellings: tuple[tuple[Spelling, ...], ...] = ()
     gathered: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.item_types:
-            schema = self.table.schema()
-            object.__setattr__(self, "item_types", tuple(schema[name] for name in self.keys))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -107,35 +96,26 @@ def open_rows(
     names = [name for name, _ in chosen]
     _check_names(own, names, count, grouped=by is not None)
     given = _expressions(own, chosen, by, where)
-    plain = [name for name, expression in (own, *chosen) if expression is None] + ([count] if count else [])
+    named = [name for name, expression in (own, *chosen) if expression is None] + ([count] if count else [])
     if within is not None:
         _check_name(str(PERIOD_COLUMN), within.column)
-        plain.append(within.column)
+        named.append(within.column)
         database = as_database(source)
         if database is not None and database.query is not None:
+            from .queries import check_own_column
+
             check_own_column(database.query, within.column)
-    engine, table = _open(source, _wanted(plain, given), own, chosen, by, count, given, within)
+    engine, table = _open(source, _wanted(named, given), own, chosen, by, count, given, within)
     try:
-        if isinstance(table, Join):  # it would take in what is built over it, and could not be told from that
-            table = table.select(*table.columns)
-        text = is_text(source)
-        users = _column(own, engine, table, "user", text)
-        columns = {}
-        for place, one in enumerate(chosen):
-            role: Literal["item", "by"] = "by" if by is not None and place == 0 else "item"
-            columns["item" if place == 0 else f"item_{place}"] = _column(one, engine, table, role, text)
-        types = tuple(column.type() for column in columns.values())
-        selected = {name: key(engine, column) for name, column in {"user": users, **columns}.items()}
-        if count is not None:
-            selected["n"] = _count(table[count], count, text)
-        kept, verdicts = table, [] if where is None else [_verdict(engine, table, where)]
-        if within is not None:
-            verdicts.append(within.verdict(engine, table))
-        if verdicts:
-            kept, selected = _kept(table, verdicts, selected)
-        spellings = tuple(spelling_of(column) for column in columns.values())
-        rows = Rows(engine, kept.select(**selected), tuple(names), types, spellings)
-        check_row_wise(engine, rows.table, table, "opening the table")
+        rows = None if given or count is not None or within is not None else _plain(engine, table, own[0], names)
+        if rows is None:
+            # It loads Ibis, which takes longer than many a release.
+            from .computed import compute
+
+            made = compute(
+                engine, table, own, chosen, count, where, within, grouped=by is not None, text=is_text(source)
+            )
+            rows = Rows(engine, made.table, tuple(names), made.types, made.spellings)
         engine.check(rows.table, "opening the table")
         return rows
     except BaseException:
@@ -143,33 +123,17 @@ def open_rows(
         raise
 
 
-def _column(
-    asked: tuple[str, object], engine: Engine, table: ir.Table, role: Literal["user", "item", "by"], text: bool
-) -> Any:
-    """A column of the table, or what an expression or bins make of its columns, if its type can serve.
-
-    `text`: the source has no types for numbers.
-    """
-    name, made = asked
-    if isinstance(made, Bins) and role != "user":
-        column = _binned(made, engine, table, Role(role, name), text)
-    else:
-        column = table[name] if made is None else evaluate(made, engine, table, Role(role, name))
-    check_column(role, name, column.type())
-    return column
-
-
-def _binned(bins: Bins, engine: Engine, table: ir.Table, role: Role, text: bool) -> Any:
-    """The interval of each row. In a text file, what is not written as a number is null."""
-    value = evaluate(bins.values, engine, table, role)
-    if text and row.type_of(value) == "string":
-        value = row.cast(value, "real")
-    if row.type_of(value) not in row.NUMBERS:
-        raise InvalidArgument(
-            f"{role}: bins need numbers, and the values have type {value.type()}. Cast them first.",
-            argument=role.argument,
-        )
-    return checked(bins.place(value), engine, table, role, str(role))
+def _plain(engine: Engine, table: Table, user: str, names: Sequence[str]) -> Rows | None:
+    """The rows, if all columns are integers or strings of the table as they are, in the embedded engine."""
+    if not isinstance(table, Relation) or not isinstance(engine, DuckEngine):
+        return None
+    own, types = plain_type(table.types[user]), [plain_type(table.types[name]) for name in names]
+    if own is None or None in types:
+        return None
+    made = {"user": engine.plain_key(table, user)}
+    for place, name in enumerate(names):
+        made["item" if place == 0 else f"item_{place}"] = engine.plain_key(table, name)
+    return Rows(engine, table.select(**made), tuple(names), tuple(types), tuple(() for _ in names))
 
 
 def _open(
@@ -181,7 +145,7 @@ def _open(
     count: str | None,
     given: list[tuple[Role, object]],
     within: Within | None,
-) -> tuple[Engine, ir.Table]:
+) -> tuple[Engine, Table]:
     """Open the source; if a column is missing, say which argument asked for it."""
     plain = [name for name, expression in chosen if expression is None]
     user = own[0] if own[1] is None else ""
@@ -209,7 +173,9 @@ def _open(
             )
     elif within is not None and column == within.column:
         asked = f"{PERIOD_COLUMN}={column!r}"
-    else:
+    elif given:
+        from .expressions import columns_of, parse
+
         for argument, text in given:
             if isinstance(text, str) and column in columns_of(parse(text, argument)):
                 asked = f"{argument}={text!r}"
@@ -217,51 +183,6 @@ def _open(
                     hint += f" Double quotes are for names of columns; for text use single quotes: '{column}'."
                 break
     raise InvalidTable(f"{asked}: {said}{hint}" if asked else f"{said}{hint}", column=column)
-
-
-def _verdict(engine: Engine, table: ir.Table, where: object) -> Any:
-    """The filter's verdict on each row: true, false or null."""
-    verdict = evaluate(where, engine, table, WHERE)
-    verdict = verdict.cast("boolean") if verdict.type().is_null() else verdict
-    if not verdict.type().is_boolean():
-        shown = f"={where!r}" if isinstance(where, str) else ""
-        raise InvalidArgument(
-            f"where{shown}: gives {verdict.type()}, and needs a condition, which is true or false.", argument="where"
-        )
-    return verdict
-
-
-def _kept(table: ir.Table, verdicts: list[Any], selected: dict[str, Any]) -> tuple[ir.Table, dict[str, Any]]:
-    """The verdict of all filters is one more column of the row; what is not true is dropped."""
-    verdict = verdicts[0] if len(verdicts) == 1 else row.every(verdicts)
-    widened = table.select(**selected, kept=verdict)
-    return widened.filter(widened.kept), {name: widened[name] for name in selected}
-
-
-def _count(column: Any, name: str, text: bool) -> Any:
-    """How many rows a row stands for: a whole number from 1 to COUNT_LIMIT, or null.
-
-    `text`: the source has no types for numbers. There, what is not written as a whole number counts for nothing.
-    """
-    dtype = column.type()
-    if text and dtype.is_string():
-        # "3.0" is how pandas writes a 3 if another count is missing.
-        whole_number = column.re_search(r"^\s*\+?[0-9]{1,30}(\.0{1,30})?\s*$")
-        digits = ibis.ifelse(whole_number, column.strip(), ibis.null("string"))
-        column = digits.try_cast("float64")  # exact below 2^53, and whatever is above COUNT_LIMIT is cut to it
-    elif not (dtype.is_integer() or (dtype.is_decimal() and dtype.scale == 0)):
-        hint = (
-            " (pandas turns integers with missing values into floats: use astype('Int64'))"
-            if dtype.is_floating()
-            else ""
-        )
-        raise InvalidTable(
-            f"count={name!r}: has type {dtype}, and needs whole numbers. Cast it to integers{hint}.",
-            column=name,
-        )
-    limit = ibis.literal(COUNT_LIMIT, "int64")
-    whole = ibis.cases((column > COUNT_LIMIT, limit), (column > 0, column.try_cast("int64")))
-    return whole.cast("int64")
 
 
 def _user(given: object) -> tuple[str, object]:
@@ -358,6 +279,10 @@ def _expressions(
 def _wanted(plain: list[str], expressions: list[tuple[Role, object]]) -> list[str] | None:
     """The columns to open; None for all, if an Ibis expression may use any of them."""
     wanted = list(plain)
+    if not expressions:
+        return list(dict.fromkeys(wanted))
+    from .expressions import columns_of, parse
+
     for role, expression in expressions:
         if not isinstance(expression, str):
             return None

@@ -1,4 +1,4 @@
-"""Anything a user has becomes an Ibis table in an engine.
+"""Anything a user has becomes a table in an engine: one of Ibis if it came from there, or needs it.
 
 Types come from the schema, never from the values.
 """
@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import ibis
-import ibis.expr.operations as ops
 import pyarrow as pa
 
 from ..errors import InvalidArgument, InvalidTable, PrivacyViolation, UnreadableSource
@@ -41,6 +39,8 @@ from .streams import Check, quoted
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from .engines.base import Table
+
 __all__ = ["Placed", "is_text", "open_source"]
 
 _BATCH, _TEXT = 2**11, 2**20
@@ -56,10 +56,10 @@ class Placed:
     """A table already in an engine; audits use it to hand in their `CachingEngine`."""
 
     engine: Engine
-    table: ir.Table
+    table: Table
 
 
-def open_source(source: object, columns: Sequence[str] | None, user: str) -> tuple[Engine, ir.Table]:
+def open_source(source: object, columns: Sequence[str] | None, user: str) -> tuple[Engine, Table]:
     """An engine and a table that has at least `columns`; None asks for all of them. No row is read.
 
     `source`: a path or glob of CSV, Parquet or JSON files, or a list of these, or `Csv`; a database; a pandas, polars,
@@ -85,6 +85,8 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
         return open_files(paths, columns, user, form=form)
     module, kind = type(source).__module__.split(".")[0], type(source).__name__
     if module == "ibis":
+        import ibis
+
         if not isinstance(source, ibis.Table):
             raise _not_a_table(source)
         check_columns(list(source.columns), columns)
@@ -131,6 +133,8 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
 
 def _check_apart(table: ir.Table) -> None:
     """Refuse an Ibis table made of one in which the backend would take a column for another, by their names."""
+    import ibis.expr.operations as ops
+
     for relation in table.op().find(ops.Relation):
         names = list(relation.schema.names)
         odd = [name for name in names if name not in all_or(None, names)]
@@ -203,7 +207,7 @@ def _not_a_table(source: object) -> InvalidArgument:
     )
 
 
-def _open_arrow(data: Any, user: str, columns: Sequence[str]) -> tuple[Engine, ir.Table]:
+def _open_arrow(data: Any, user: str, columns: Sequence[str]) -> tuple[Engine, Table]:
     check_users(data.schema, user)
     data = in_years(data, columns)
     engine = DuckEngine.embedded()
@@ -241,10 +245,12 @@ def _text(value: object) -> str | None:
     return None if any("\ud800" <= char <= "\udfff" for char in text) else text
 
 
-def _open_spark(frame: Any, columns: Sequence[str] | None) -> tuple[Engine, ir.Table]:
+def _open_spark(frame: Any, columns: Sequence[str] | None) -> tuple[Engine, Table]:
     if not hasattr(frame, "createOrReplaceTempView"):
         raise _not_a_table(frame)
     check_columns(list(frame.columns), columns)
+    import ibis
+
     session = frame.sparkSession
     name = fresh_name()
     # Connecting changes settings of the session, which is the user's: put them back at the end.
@@ -264,9 +270,14 @@ def _open_spark(frame: Any, columns: Sequence[str] | None) -> tuple[Engine, ir.T
 
 
 def _is_spark_frame(source: object) -> bool:
-    if isinstance(source, ibis.Table):
-        return bool(shield("opening the Ibis table", lambda: ibis.get_backend(source)).name == "pyspark")
-    return type(source).__module__.split(".")[0] == "pyspark"
+    module = type(source).__module__.split(".")[0]
+    if module == "ibis":
+        import ibis
+
+        return isinstance(source, ibis.Table) and bool(
+            shield("opening the Ibis table", lambda: ibis.get_backend(source)).name == "pyspark"
+        )
+    return module == "pyspark"
 
 
 def _not_for_spark(source: object) -> InvalidArgument:
@@ -283,7 +294,7 @@ def _open_in_spark(
     spark: Spark,
     columns: Sequence[str] | None,
     user: str,
-) -> tuple[Engine, ir.Table]:
+) -> tuple[Engine, Table]:
     """Parquet files, if there is a slash in the path or it ends like one; else a table of the catalogue, by name."""
     if isinstance(source, str) and is_address(source):
         database = as_database(source)
@@ -329,13 +340,13 @@ those of any one. Names of folders are no columns: their types would be guessed 
 
 def _open_spark_table(
     database: Database, columns: Sequence[str] | None, user: str, spark: Spark | None = None
-) -> tuple[Engine, ir.Table]:
+) -> tuple[Engine, Table]:
     """A table or query of Spark's catalogue, in the session that is running or else in one of its own."""
     running = running_session()
     own = spark is None and running is None
     session = spark.session() if spark is not None else running or start_session(None)
 
-    def open_table(name: tuple[str, ...], needed: Sequence[str] | None, check: Check) -> tuple[Engine, ir.Table]:
+    def open_table(name: tuple[str, ...], needed: Sequence[str] | None, check: Check) -> tuple[Engine, Table]:
         frame, exact = None, ".".join(f"`{part.replace('`', '``')}`" for part in name)
         with contextlib.suppress(Exception):  # Spark's own words are long, and may quote paths and data
             # Not a path that stands for a table (`binaryFile`.`/data`): a row of it may be made of all users' rows.

@@ -10,22 +10,22 @@ import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
-import ibis.expr.operations as ops
-
 __all__ = ["Spelling", "misspelt", "spelling_of"]
 
 Spelling = Literal["lower", "upper", "trim"]
 
-_FUNCTIONS: dict[type, Spelling] = {ops.Lowercase: "lower", ops.Uppercase: "upper", ops.Strip: "trim"}
 _NEVER: dict[Spelling, str] = {"lower": "[A-Z]", "upper": "[a-z]", "trim": "^ | $"}
 """What none of the texts holds that a function gives. Engines differ in letters beyond ASCII."""
 
 
 def spelling_of(column: Any) -> tuple[Spelling, ...]:
     """The functions among lower, upper and trim that hold for all values of a column that was built by rules."""
+    import ibis.expr.operations as ops  # slow to load, and plain columns do not need it
+
+    functions: dict[type, Spelling] = {ops.Lowercase: "lower", ops.Uppercase: "upper", ops.Strip: "trim"}
     node, found = column.op(), list[Spelling]()
     while True:
-        name = _FUNCTIONS.get(type(node))
+        name = functions.get(type(node))
         if name is not None:
             # A change of case inside another one is undone by it; trimmed texts stay trimmed.
             if name == "trim" or not {"lower", "upper"} & set(found):
@@ -37,6 +37,7 @@ def spelling_of(column: Any) -> tuple[Spelling, ...]:
 
 def misspelt(values: Iterable[object], spelling: Iterable[Spelling]) -> tuple[str, Spelling] | None:
     """A value that the column cannot have, and the function that says so; None if there is none."""
-    texts = [value for value in values if isinstance(value, str)]
-    found = ((text, name) for name in spelling for text in texts if re.search(_NEVER[name], text))
+    names = list(spelling)
+    texts = [value for value in values if isinstance(value, str)] if names else []
+    found = ((text, name) for name in names for text in texts if re.search(_NEVER[name], text))
     return next(found, None)

@@ -21,12 +21,12 @@ from sqlglot import exp
 from ..errors import InvalidArgument, InvalidTable
 from . import row_functions as row
 from .engines import Engine
-from .roles import Role
+from .roles import Role, check_unicode
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["ALLOWED", "Tree", "check_unicode", "columns_of", "parse", "row_wise", "statements", "translate"]
+__all__ = ["ALLOWED", "Tree", "columns_of", "parse", "row_wise", "statements", "translate"]
 
 Tree = Any
 """A node of sqlglot's syntax tree."""
@@ -74,14 +74,6 @@ def statements(text: str, role: Role) -> list[Tree]:
 
 _here = threading.local()
 logging.getLogger("sqlglot").addFilter(lambda _: not getattr(_here, "parsing", False))
-
-
-def check_unicode(text: str, role: Role) -> None:
-    """Refuse text with half a character (a lone surrogate): no engine can read it."""
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidArgument(
-            f"{role}: holds {text!r}, and needs valid Unicode text. Remove the lone surrogate.", argument=role.argument
-        )
 
 
 def columns_of(tree: Tree) -> list[str]:

@@ -23,7 +23,7 @@ from .engines import Engine
 from .streams import Check, Column, batches, or_raise, quoted, selected, stream, wanted
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
+    from .engines.base import Table
 
 __all__ = ["declared_type", "lite_batches", "open_sqlite", "sqlite_column"]
 
@@ -32,7 +32,7 @@ _ISO_DATE = "-".join("[0-9]" * digits for digits in (4, 2, 2))
 
 def open_sqlite(
     database: Database, name: Name, columns: Sequence[str] | None, user: str, check: Check
-) -> tuple[Engine, ir.Table]:
+) -> tuple[Engine, Table]:
     path = existing_file(database)
     wrong = UnreadableSource(
         f"address={database.shown}: cannot be opened. It is not an SQLite file, or it cannot be read."

@@ -1,4 +1,4 @@
-"""Files of CSV, JSON and Parquet as an Ibis table of the embedded engine; and the columns of public files.
+"""Files of CSV, JSON and Parquet as a table of the embedded engine; and the columns of public files.
 
 Text files carry no types, so users and items read from CSV or JSON are strings, always: guessing from the values would
 let one user's rows decide how all others are read ("01" and "1" are two users in a column of strings and one in a
@@ -12,10 +12,10 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -24,10 +24,8 @@ from .arrow import check_users, flat, has_foreign_moments, holds_text, in_years,
 from .columns import all_or, check_columns, listed
 from .delimited import Csv, delimited, read_header
 from .engines import DuckEngine, Engine
+from .relations import TEXT, Relation
 from .roles import TABLE, Role
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 __all__ = [
     "CSV_SUFFIXES",
@@ -40,18 +38,21 @@ __all__ = [
     "read_columns",
 ]
 
+T = TypeVar("T")
+
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 SUFFIXES = CSV_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
 TEXT_SUFFIXES = CSV_SUFFIXES + JSON_SUFFIXES
+_PACKED = (".zst", ".bz2", ".xz", ".lz4", ".zip", ".br", ".7z")
 _SMALL = 2**23
 """Bytes of Parquet files that are read one after another, without the threads of a dataset."""
 
 
 def open_files(
     given: Sequence[str], columns: Sequence[str] | None, user: str | None, role: Role = TABLE, form: Csv | None = None
-) -> tuple[Engine, ir.Table]:
+) -> tuple[Engine, Relation]:
     """One table of all files: paths and globs, of one kind. `user`: as in `open_source`; None for a public file.
     `form`: how to read text files, if not by their names alone.
     """
@@ -102,7 +103,7 @@ def read_column(path: str | os.PathLike[str], column: str | None, preferred: str
                     f"{role}=(path, column){', or --domain-column' if role.argument == 'domain' else ''}.",
                     argument=role.argument,
                 )
-        values = engine.fetch(table.select(table[column]), "reading the domain")
+        values = engine.fetch(table.select(column), "reading the domain")
     return list(values.column(0).to_pylist())
 
 
@@ -118,10 +119,21 @@ class _File:
     name: str
 
 
+def _check_packed(path: str, role: Role) -> None:
+    """Refuse a file that is compressed in a way that is not read, by its name."""
+    packed = next((one for one in _PACKED if path.lower().endswith(one)), None)
+    if packed is not None:
+        raise UnreadableSource(
+            f"{role}={path!r}: is compressed as {packed}, and text files are read as they are or as .gz. Unpack it, "
+            "or compress it by gzip."
+        )
+
+
 def _suffix(path: str, role: Role) -> str:
     suffix = next((s for s in sorted(SUFFIXES, key=len, reverse=True) if path.lower().endswith(s)), None)
     if suffix is not None:
         return suffix
+    _check_packed(path, role)
     if os.path.isdir(path):
         raise UnreadableSource(
             f"{role}={path!r}: is a folder. Give a glob of its files, such as {path.rstrip('/') + '/*.parquet'!r}."
@@ -134,6 +146,7 @@ def _suffix(path: str, role: Role) -> str:
 def _csv_suffix(path: str, form: Csv, role: Role) -> str:
     """The suffix that says how a file is read that is said to be CSV, whatever its name."""
     name = path.lower()
+    _check_packed(path, role)
     if name.endswith(JSON_SUFFIXES + PARQUET_SUFFIXES):
         raise UnreadableSource(
             f"{role}={path!r}: is no CSV by its name, so it has no delimiter and no encoding. Leave them out."
@@ -164,11 +177,10 @@ def _found(given: str, suffix: str, role: Role) -> list[_File]:
 
 def _scan(
     engine: DuckEngine, files: list[_File], suffix: str, columns: Sequence[str] | None, user: str | None, form: Csv
-) -> ir.Table:
+) -> Relation:
     # DuckDB takes every path for a pattern, and a folder named `user=7` for a column that hides the file's own.
     paths, first = [file.path for file in files], files[0]
-    exact = [glob.escape(path) for path in paths]
-    plain = {"hive_partitioning": False}
+    exact = f"[{', '.join(_quoted(glob.escape(path)) for path in paths)}], hive_partitioning = false"
     if suffix in PARQUET_SUFFIXES:
         schemas = _schemas(files)
         schema = schemas[0]
@@ -184,14 +196,15 @@ def _scan(
             # The engine's own reader would fail on a moment that it cannot hold, also in a column that nobody asked
             # for, whose statistics it plans with; and on text that is not UTF-8. It ignores the case of names.
             return engine.register(in_years(_stored_rows(paths, schema, wanted), wanted))
-        table: ir.Table = _readable(first, "Parquet", lambda: engine.backend.read_parquet(exact, **plain))
-        return table.select(*wanted)
+        chosen = ", ".join(engine.dialect.name(name) for name in wanted)
+        query, types = f"SELECT {chosen} FROM read_parquet({exact})", dict(zip(wanted, stored, strict=True))
+        return _readable(first, "Parquet", lambda: engine.view(query, types))
     if suffix in JSON_SUFFIXES:
         if user is None:
-            found = _readable(first, "JSON", lambda: engine.backend.read_json(exact, **plain))
-            check_columns(list(found.columns), columns)
-            keys = dict.fromkeys(found.columns, "VARCHAR")
-            return _readable(first, "JSON", lambda: engine.backend.read_json(exact, columns=keys, **plain))
+            asked = f"DESCRIBE SELECT * FROM read_json_auto({exact})"
+            found = [row[0] for row in _readable(first, "JSON", lambda: engine.con.execute(asked).fetchall())]
+            check_columns(found, columns)
+            return _readable(first, "JSON", lambda: _json(engine, exact, found))
         if columns is None:
             raise InvalidArgument(
                 "table: JSON has no schema to build an Ibis expression on. Give the expression as SQL text.",
@@ -202,19 +215,27 @@ def _scan(
         kinds = {_json_format(path) for path in paths}
         if len(kinds) > 1:
             raise UnreadableSource("table: the files mix JSON arrays and JSON lines. Use one of them.")
-        options: dict[str, Any] = {"format": kinds.pop(), "records": "true", **plain}
-        if options["format"] == "newline_delimited":
-            options["ignore_errors"] = True
-        as_text = dict.fromkeys(columns, "VARCHAR")
+        kind = kinds.pop()
+        exact += f", format = '{kind}', records = 'true'"
+        exact += ", ignore_errors = true" if kind == "newline_delimited" else ""
         # A string that is not UTF-8 is no JSON: the engine's reader passes over the record.
-        table = _readable(first, "JSON", lambda: engine.backend.read_json(exact, columns=as_text, **options))
-        return engine.with_text(table)
+        return engine.with_text(_readable(first, "JSON", lambda: _json(engine, exact, columns)))
     delimiter = form.delimiter or ("\t" if ".tsv" in suffix else ",")
     header = _header(files, delimiter, form.encoding)
     check_columns(header, columns, text=first.name)
     read = all_or(columns or None if user is None else columns, header)
     # Not by the engine's own reader: it starts in the middle of a file, and one user's text can mislead it there.
     return engine.with_text(engine.register(delimited(paths, delimiter, header, read, form.encoding)))
+
+
+def _json(engine: DuckEngine, files: str, columns: Sequence[str]) -> Relation:
+    """These keys of JSON files, as strings. files: the arguments of the engine's reader."""
+    keys = ", ".join(f"{engine.dialect.name(name)}: 'VARCHAR'" for name in columns)
+    return engine.view(f"SELECT * FROM read_json_auto({files}, columns = {{{keys}}})", dict.fromkeys(columns, TEXT))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _stored_rows(paths: Sequence[str], schema: pa.Schema, wanted: Sequence[str]) -> Any:
@@ -275,7 +296,7 @@ def _json_format(path: str) -> str:
     return "array" if start.startswith(b"[") else "newline_delimited"
 
 
-def _readable(file: _File, kind: str, read: Any) -> Any:
+def _readable(file: _File, kind: str, read: Callable[[], T]) -> T:
     try:
         return read()
     except MissingDependency:

@@ -18,7 +18,7 @@ from .columns import all_or
 from .engines import DuckEngine, Engine
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
+    from .engines.base import Table
 
 __all__ = ["BATCH", "Check", "Column", "batches", "or_raise", "quoted", "selected", "stream", "wanted"]
 
@@ -41,12 +41,15 @@ class Column:
     cast: str | None = None
 
 
-def stream(parts: Sequence[Column], batches: Iterable[pa.RecordBatch]) -> tuple[Engine, ir.Table]:
+def stream(parts: Sequence[Column], batches: Iterable[pa.RecordBatch]) -> tuple[Engine, Table]:
     """The rows as a stream that the embedded engine reads once, batch by batch."""
     schema = _schema(parts)
     engine = DuckEngine.embedded()
     try:
-        table = engine.register(pa.RecordBatchReader.from_batches(schema, batches))
+        registered = engine.register(pa.RecordBatchReader.from_batches(schema, batches))
+        if not any(part.cast for part in parts):
+            return engine, registered
+        table = engine.as_ibis(registered)
         return engine, table.mutate(**{part.name: table[part.name].try_cast(part.cast) for part in parts if part.cast})
     except BaseException:
         engine.close()

@@ -7,16 +7,13 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import ibis
-
 from ..errors import InvalidTable
-from . import row_functions as row
-from .engines import Engine
-from .expressions import checked
 from .roles import Role
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+    from .engines import Engine
 
 __all__ = ["PERIOD_COLUMN", "Within"]
 
@@ -39,6 +36,11 @@ class Within:
         without a zone: what engines make of other text depends on them, and of a bare time on the clock.
         Guarantee: it depends on the row alone and fails on none (docs/proofs/filters.md).
         """
+        import ibis  # slow to load, and few releases need it
+
+        from . import row_functions as row
+        from .expressions import checked
+
         moment = row.read(engine, table[self.column])
         if row.type_of(moment) == "string":
             moment = row.cast(ibis.ifelse(moment.re_search(_WRITTEN), moment.strip(), ibis.null("string")), "timestamp")

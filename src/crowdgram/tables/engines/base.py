@@ -1,8 +1,9 @@
 """What an engine is: where intermediate results are kept, fetched and dropped.
 
-Relational work is written once, in Ibis. What differs between engines is how a table is kept for the next pass and
-dropped after the last one, how text is compared byte by byte, and what a plan looks like. An engine's own error message
-may quote rows, so it never leaves this file: `shield` swaps it for one that speaks of the stage alone.
+Relational work is written once: what users bring in Ibis, what statistics ask in `relations`. What differs between
+engines is a `Dialect` of SQL, how a table is kept for the next pass and dropped after the last one, how text is
+compared byte by byte, and what a plan looks like. An engine's own error message may quote rows, so it never leaves this
+file: `shield` swaps it for one that speaks of the stage alone.
 """
 
 from __future__ import annotations
@@ -10,31 +11,34 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+import uuid
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-import ibis
-import ibis.expr.datatypes as dt
-import ibis.expr.operations as ops
 import pyarrow as pa
-import sqlglot
 
 from ...errors import CrowdgramError, EngineFailure, InvalidArgument
 from ...interrupts import catch_interrupts
+from ..relations import INTEGER, Dialect, Relation
 from .resources import DuckDB, current_resources
-from .shapes import compile_by_shape, fresh_name
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
+
+    Table: TypeAlias = ir.Table | Relation
 
 __all__ = ["Engine", "fresh_name", "function", "shield"]
 
 T = TypeVar("T")
+
+
+def fresh_name() -> str:
+    return f"crowdgram_{uuid.uuid4().hex}"
 
 
 def shield(stage: str, call: Callable[[], T], stop: Callable[[], object] | None = None) -> T:
@@ -91,10 +95,19 @@ def _unless_working(_: logging.LogRecord) -> bool:
 
 
 class Engine(ABC):
-    """A SQL backend of Ibis. Use as a context manager: all that was kept is dropped at the end."""
+    """Where tables are worked on. Use as a context manager: all that was kept is dropped at the end.
+
+    A table is one of Ibis, which a user's is made of, or a `Relation`, which all that is kept is.
+    """
+
+    name: ClassVar[str]
+    """Of the Ibis backend."""
 
     package: ClassVar[str]
     """The Python package whose version a release records."""
+
+    dialect: ClassVar[Dialect]
+    """How its SQL is written."""
 
     TYPES: ClassVar[Mapping[str, Sequence[str]]]
     """What the engine calls the types of `row_functions`."""
@@ -103,7 +116,7 @@ class Engine(ABC):
     """Operators of its plans that look at one row at a time, and the one row that they start from."""
 
     def __init__(self, backend: Any, on_close: Iterable[Callable[[], None]] = ()) -> None:
-        self.backend = backend
+        self._backend = backend
         self._kept: list[str] = []
         self._on_close = list(on_close)
         self.obeys = DuckDB()
@@ -118,8 +131,20 @@ class Engine(ABC):
         self.close()
 
     @property
-    def name(self) -> str:
-        return str(self.backend.name)
+    def backend(self) -> Any:
+        """The Ibis backend, for what users bring."""
+        return self._backend
+
+    def as_ibis(self, table: Table) -> ir.Table:
+        """A table of Ibis, or one that was opened, kept or uploaded, as one of Ibis."""
+        return self.backend.table(table.get_name()) if isinstance(table, Relation) else table
+
+    def relation(self, table: Table) -> Relation:
+        """The query that Ibis writes for a table, whose memtables the engine then knows."""
+        if isinstance(table, Relation):
+            return table
+        types = {name: dtype.to_pyarrow() for name, dtype in table.schema().items()}
+        return Relation(self.dialect, f"({self._sql(table)})", types)
 
     def check_resources(self) -> None:
         """Refuse to go on if the caller limits the embedded engine, and the table is in another one."""
@@ -131,55 +156,60 @@ class Engine(ABC):
                 argument="table",
             )
 
-    def keep(self, table: ir.Table, stage: str) -> ir.Table:
-        """Compute `table` once and keep the result for later passes, its numbers in the types that Ibis states.
+    def keep(self, table: Table, stage: str) -> Relation:
+        """Compute `table` once and keep the result for later passes, its numbers in the types that it states.
 
-        Engines sum in wider types than Ibis believes, and Ibis leaves out a cast that it believes to change nothing.
+        Engines sum in wider types.
         """
         name = fresh_name()
-        shield(stage, lambda: self._create(name, table), self._stop)
-        self._kept.append(name)
-        return shield(stage, lambda: self._kept_as(name, table))
 
-    def upload(self, table: pa.Table, stage: str) -> ir.Table:
+        def create() -> Relation:
+            query = self.relation(table)
+            self._create(name, query.typed())
+            return Relation.named(self.dialect, name, query.types)
+
+        kept = shield(stage, create, self._stop)
+        self._kept.append(name)
+        return kept
+
+    def upload(self, table: pa.Table, stage: str) -> Relation:
         """Put a small public table (the domain, a centre) beside the private one."""
         name = fresh_name()
         shield(stage, lambda: self._upload(name, table), self._stop)
         self._kept.append(name)
-        return shield(stage, lambda: self._uploaded_as(name, table))
+        return Relation.named(self.dialect, name, {field.name: field.type for field in table.schema})
 
-    def holds(self, table: ir.Table) -> bool:
+    def holds(self, table: Table) -> bool:
         """Whether `table` is one that was kept or uploaded, as it is."""
-        return isinstance(table.op(), ops.DatabaseTable) and table.get_name() in self._kept
+        return isinstance(table, Relation) and table.table_name in self._kept
 
-    def drop(self, table: ir.Table) -> None:
+    def drop(self, table: Table) -> None:
         """Drop a kept table before the end."""
         if self.holds(table):
             name = table.get_name()
             self._kept.remove(name)
             self._drop(name)
 
-    def gather_users(self, table: ir.Table, _stage: str, /) -> ir.Table:
+    def gather_users(self, table: Relation, _stage: str, /) -> Relation:
         """The same rows, those of each `user` in one place, if the engine works in several places: what is kept of
         them, and made of that by `user`, stays there, so that later passes move no rows.
         """
         return table
 
-    def fetch(self, table: ir.Table, stage: str) -> pa.Table:
+    def fetch(self, table: Table, stage: str) -> pa.Table:
         """Collect a result; callers fetch nothing larger than the domain, or than a tally by item and times."""
-        return shield(stage, lambda: self._fetch(table), self._stop)
+        return shield(stage, lambda: self._fetch(self.relation(table)), self._stop)
 
-    def count_by_bin(self, values: ir.Table, edges: Sequence[float], stage: str) -> pa.Table:
+    def count_by_bin(self, values: Relation, edges: Sequence[float], stage: str) -> pa.Table:
         """How many rows of `values`, a table of one number `value`, are in (edges[j-1], edges[j]], as (idx, total).
 
-        The last bin is open; empty ones are left out. Each row is placed by halving. The text is written here because
-        Ibis takes ten times as long to write dozens of comparisons as an engine takes to count a small table by them.
+        The last bin is open; empty ones are left out. Each row is placed by halving.
         """
-        whole = values.schema()["value"].is_integer()
+        whole = values.types["value"] == INTEGER
         written = [str(int(edge)) if whole else f"{float(edge):.17e}" for edge in edges]
         return shield(stage, lambda: self._count_by_bin(values, written), self._stop)
 
-    def check(self, table: ir.Table, stage: str) -> None:
+    def check(self, table: Table, stage: str) -> None:
         """Have the engine plan how it would compute `table`, by the schema alone: no row is read.
 
         What it cannot find or bind fails here, before a release is paid for.
@@ -198,10 +228,6 @@ class Engine(ABC):
     @abstractmethod
     def pattern(self, like: str) -> str:
         """A pattern of LIKE in which a backslash is a character like any other."""
-
-    @abstractmethod
-    def hexadecimal(self, digits: Any) -> Any:
-        """The integer, below 2^63, that a column of hexadecimal digits writes."""
 
     def tried(self, value: Any) -> Any:
         """The value, or null if the engine cannot compute it for a row: a second line behind `row_functions`."""
@@ -244,35 +270,22 @@ class Engine(ABC):
     def _stop(self) -> None:  # noqa: B027 (there may be nothing to do)
         """End what the engine is doing for us, as soon as it can."""
 
-    def _table(self, name: str) -> ir.Table:
-        return self.backend.table(name)
-
-    def _uploaded_as(self, name: str, _table: pa.Table, /) -> ir.Table:
-        """The table that `_upload` made of one in memory."""
-        return self._table(name)
-
-    def _kept_as(self, name: str, _made_of: ir.Table, /) -> ir.Table:
-        """The table that `_create` made of another one."""
-        return self._table(name)
-
-    def _sql(self, table: ir.Table) -> str:
+    def _sql(self, table: Table) -> str:
         """The SQL of a table whose memtables, if it has any, the engine then knows."""
-        return compile_by_shape(self.backend, table, register=True)
-
-    def _typed(self, table: ir.Table) -> str:
-        """The SQL of a table whose numbers have the types of its schema, by casts that Ibis does not see."""
-        dialect, mapper = self.backend.dialect, self.backend.compiler.type_mapper
-        columns = [_cast(name, dtype, dialect, mapper) for name, dtype in table.schema().items()]
-        return f"SELECT {', '.join(columns)} FROM ({self._sql(table)}) AS kept"
+        if isinstance(table, Relation):
+            return table.sql
+        self.backend._register_in_memory_tables(table)
+        return str(self.backend.compile(table))
 
     @abstractmethod
-    def _plan(self, table: ir.Table) -> None:
+    def _plan(self, table: Table) -> None:
         """Have the engine plan `table`, not only Ibis: it fails on what the engine cannot find or bind."""
 
-    def _fetch(self, table: ir.Table) -> pa.Table:
-        return self.backend.to_pyarrow(table)
+    @abstractmethod
+    def _fetch(self, table: Relation) -> pa.Table:
+        """All rows, in the types that the table states."""
 
-    def _count_by_bin(self, values: ir.Table, edges: Sequence[str]) -> pa.Table:
+    def _count_by_bin(self, values: Relation, edges: Sequence[str]) -> pa.Table:
         def place(first: int, last: int) -> str:
             if first == last:
                 return str(first)
@@ -280,7 +293,7 @@ class Engine(ABC):
             below, above = place(first, middle), place(middle + 1, last)
             return f"CASE WHEN value <= {edges[middle]} THEN {below} ELSE {above} END"
 
-        binned = f"SELECT {place(0, len(edges) - 1)} AS idx FROM ({self._sql(values)}) AS measured"
+        binned = f"SELECT {place(0, len(edges) - 1)} AS idx FROM {values.source} AS measured"
         return self._rows(
             f"SELECT CAST(idx AS BIGINT) AS idx, COUNT(*) AS total FROM ({binned}) AS binned GROUP BY idx"
         )
@@ -293,25 +306,20 @@ class Engine(ABC):
     def _types(self, table: ir.Table) -> dict[str, str]:
         """The types of the columns, as the engine calls them."""
 
-    def _create(self, name: str, table: ir.Table) -> None:
-        self.backend.raw_sql(f'CREATE TEMP TABLE "{name}" AS {self._typed(table)}')
+    @abstractmethod
+    def _create(self, name: str, query: str) -> None:
+        """Keep what a query gives."""
 
-    def _upload(self, name: str, table: pa.Table) -> None:
-        self.backend.create_table(name, ibis.memtable(table), temp=True)
+    @abstractmethod
+    def _upload(self, name: str, table: pa.Table) -> None: ...
 
-    def _drop(self, name: str) -> None:
-        self.backend.raw_sql(f'DROP TABLE IF EXISTS "{name}"')
-
-
-@lru_cache(maxsize=256)  # there are few, and every pass has some of them
-def _cast(name: str, dtype: dt.DataType, dialect: Any, mapper: Any) -> str:
-    """A column, as SQL; a number in its type."""
-    quoted = sqlglot.to_identifier(name, quoted=True).sql(dialect)
-    return f"CAST({quoted} AS {mapper.to_string(dtype)}) AS {quoted}" if dtype.is_numeric() else quoted
+    @abstractmethod
+    def _drop(self, name: str) -> None: ...
 
 
-def function(name: str, dtype: dt.DataType = dt.string) -> Any:
+def function(name: str, dtype: dt.DataType | str = "string") -> Any:
     """A function of the engine, of one value and of its type, that Ibis does not know."""
+    import ibis
 
     def value(value: Any) -> Any:
         raise NotImplementedError

@@ -6,13 +6,15 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import ibis
 import pyarrow as pa
 
+from ..relations import INTEGER, REAL, TEXT, Dialect, Relation
 from .base import Engine, fresh_name, function, shield
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+    from .base import Table
 
 __all__ = ["SparkEngine", "hold_settings"]
 
@@ -61,11 +63,6 @@ def hold_settings(session: Any) -> Callable[[], None]:
     return put_back
 
 
-@ibis.udf.scalar.builtin(name="conv", signature=(("string", "int32", "int32"), "string"))
-def _conv(digits, of, to):  # type: ignore[no-untyped-def]
-    """A number, as text, in another base."""
-
-
 class SparkEngine(Engine):
     """Spark through PySpark: kept tables are cached data frames behind temporary views.
 
@@ -76,7 +73,22 @@ class SparkEngine(Engine):
     hold a quote and end the constant.
     """
 
-    package = "pyspark"
+    name = package = "pyspark"
+    dialect = Dialect(
+        quote="`",
+        types={
+            pa.int8(): "TINYINT",
+            pa.int16(): "SMALLINT",
+            pa.int32(): "INT",
+            INTEGER: "BIGINT",
+            pa.float32(): "FLOAT",
+            REAL: "DOUBLE",
+            TEXT: "STRING",
+        },
+        quotient="({} DIV {})",
+        numbers="EXPLODE(SEQUENCE(CAST(0 AS BIGINT), {} - 1))",
+        hexadecimal="CAST(CONV({}, 16, 10) AS BIGINT)",
+    )
     TYPES: ClassVar[Mapping[str, Sequence[str]]] = {
         "integer": ("bigint",),
         "real": ("double",),
@@ -103,9 +115,6 @@ class SparkEngine(Engine):
     def pattern(self, like: str) -> str:
         return like.replace("\\", "\\\\")  # it escapes, and in front of most characters it is an error
 
-    def hexadecimal(self, digits: Any) -> Any:
-        return _conv(digits, 16, 10).cast("int64")
-
     def operators(self, table: ir.Table) -> Iterator[str]:
         # Spark Connect shows its plan as text only, in which a constant of the caller may look like an operator.
         frame = getattr(self._session.sql(str(self.backend.compile(table))), "_jdf", None)
@@ -117,18 +126,18 @@ class SparkEngine(Engine):
             if one.subqueries().size():  # they belong to expressions, and are no children
                 yield "Subquery"
 
-    def gather_users(self, table: ir.Table, stage: str, /) -> ir.Table:
+    def gather_users(self, table: Relation, stage: str, /) -> Relation:
         # Not before rows are counted: of a user with a tenth of all rows, one machine would count them all. A fixed
         # number of partitions, the same for all tables: Spark does not see that tables agree in their partitions if it
         # has chosen them itself. In the order of users, so that joins by user do not sort again.
         name = fresh_name()
 
-        def gather() -> ir.Table:
-            frame = self._session.sql(self._sql(table))
+        def gather() -> Relation:
+            frame = self._session.sql(table.sql)
             self._parts = self._parts or self._partitions(frame)
             frame = frame.repartition(self._parts, "user").sortWithinPartitions("user")
             frame.createOrReplaceTempView(name)
-            return self._table(name)
+            return Relation.named(self.dialect, name, table.types)
 
         self.before_close(lambda: self._session.catalog.dropTempView(name))
         return shield(stage, gather, self._stop)
@@ -153,15 +162,14 @@ class SparkEngine(Engine):
                 size += int(str(top.stats().sizeInBytes()))
         return min(most, max(LEAST_PARTITIONS, parts + size // PARTITION_BYTES))
 
-    def _create(self, name: str, table: ir.Table) -> None:
-        self._hold(name, self._session.sql(self._typed(table)))
+    def _create(self, name: str, query: str) -> None:
+        self._hold(name, self._session.sql(query))
 
-    def _plan(self, table: ir.Table) -> None:
+    def _plan(self, table: Table) -> None:
         self._session.sql(self._sql(table))
 
-    def _fetch(self, table: ir.Table) -> pa.Table:
-        # Ibis goes by way of pandas, which fails on moments far from today and rounds integers that stand beside nulls.
-        return self._rows(self._sql(table)).cast(table.schema().to_pyarrow())
+    def _fetch(self, table: Relation) -> pa.Table:
+        return self._rows(table.typed()).cast(pa.schema(list(table.types.items())))
 
     def _rows(self, query: str) -> pa.Table:
         return self._session.sql(query).toArrow()

@@ -14,16 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-import ibis
 import numpy as np
 
 from ...arrays import Integers
 from ...errors import InvalidArgument, PrivacyViolation
 from .. import counts as counting
 from ..arrow import integers
+from ..relations import Relation, Value, concat, greatest
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
     import pyarrow as pa
 
     from ..counts import Counts
@@ -161,24 +160,24 @@ def check_row_cap(row_cap: int) -> None:
         raise InvalidArgument(f"row_cap={row_cap}: needs to be in 1..{counting.ROW_LIMIT}.", argument="row_cap")
 
 
-def base_weight(users: ir.Table, row_cap: int, unit: int) -> Any:
+def base_weight(users: Relation, row_cap: int, unit: int) -> Value:
     """The weight of a user that nothing clips: floor(unit / max(m_u, row_cap)). Exact even if an engine divides
     in doubles: both are far below 2^52.
     """
-    return (ibis.literal(unit, "int64") // ibis.greatest(users.rows, ibis.literal(row_cap, "int64"))).cast("int64")
+    return unit // greatest(users.rows, row_cap)
 
 
-def weighted_totals(counts: Counts, weighted: ir.Table, weights: Sequence[str], stage: str) -> list[Integers]:
+def weighted_totals(counts: Counts, weighted: Relation, weights: Sequence[str], stage: str) -> list[Integers]:
     """T_i = sum_u W_u N_i(u) for each of the `weights`, columns of a table with one row for each user; in one pass."""
     joined = counts.cells.inner_join(weighted, "user")
-    grouped = joined.group_by("idx").agg(**{name: (joined.n * joined[name]).sum().cast("int64") for name in weights})
+    grouped = joined.group_by("idx").agg(**{name: (joined.n * joined[name]).sum() for name in weights})
     found = counts.engine.fetch(grouped, stage)
     return [dense(found, name, counts.items) for name in weights]
 
 
-def fetch_totals(engine: Engine, grouped: ir.Table, size: int, stage: str) -> Integers:
+def fetch_totals(engine: Engine, grouped: Relation, size: int, stage: str) -> Integers:
     """The column `total` of a table by `idx`, as one number for each of `size` coordinates."""
-    return dense(engine.fetch(grouped.select("idx", total=grouped.total.cast("int64")), stage), "total", size)
+    return dense(engine.fetch(grouped, stage), "total", size)
 
 
 def dense(found: pa.Table, name: str, size: int) -> Integers:
@@ -188,12 +187,9 @@ def dense(found: pa.Table, name: str, size: int) -> Integers:
     return totals
 
 
-def digest(salt: str, *values: Any) -> Any:
+def digest(salt: str, *values: Value) -> Value:
     """md5(salt:value:...) in hexadecimal digits."""
-    text: Any = ibis.literal(salt)
-    for value in values:
-        text = text + ":" + value.cast("string")
-    return text.hexdigest("md5")
+    return concat(salt, *(part for value in values for part in (":", value.cast("string")))).md5()
 
 
 def digest_of(salt: str, *values: Any) -> str:
@@ -201,9 +197,9 @@ def digest_of(salt: str, *values: Any) -> str:
     return hashlib.md5(":".join([salt, *map(str, values)]).encode(), usedforsecurity=False).hexdigest()
 
 
-def hashed(engine: Engine, salt: str, user: Any) -> Any:
+def hashed(salt: str, user: Value) -> Value:
     """The first 52 bits of the digest as an integer."""
-    return engine.hexadecimal(digest(salt, user).substr(0, _HASH_DIGITS))
+    return digest(salt, user).start(_HASH_DIGITS).hexadecimal()
 
 
 def hash_of(salt: str, user: Any) -> int:

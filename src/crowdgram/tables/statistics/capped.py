@@ -6,12 +6,12 @@ import bisect
 import itertools
 from dataclasses import dataclass
 
-import ibis
 import numpy as np
 
 from ...arrays import Integers
 from ...errors import InvalidArgument
 from ..counts import Counts
+from ..relations import ifelse, least
 from .base import (
     UNIT,
     Bound,
@@ -90,13 +90,12 @@ class RowsByStratum(_Capped):
 
     def sum(self, view: Counts) -> BoundedSum[Integers]:
         assert view.items == self.items
-        users, none = view.users, ibis.literal(0, "int64")
+        users = view.users
         weights = {}
         for low, light in itertools.pairwise((0, *self.lights)):
-            inside = (users.rows > low) & (users.rows <= light)
-            weights[f"stratum_{light}"] = inside.ifelse(ibis.literal(UNIT // light, "int64"), none)
+            weights[f"stratum_{light}"] = ifelse((users.rows > low) & (users.rows <= light), UNIT // light, 0)
         last = self.lights[-1] if self.lights else 0
-        weights["others"] = (users.rows > last).ifelse(base_weight(users, self.row_cap, UNIT), none)
+        weights["others"] = ifelse(users.rows > last, base_weight(users, self.row_cap, UNIT), 0)
         sums = weighted_totals(view, users.select("user", **weights), list(weights), "summing counts")
         return BoundedSum(np.concatenate(sums), self.bound)
 
@@ -125,10 +124,9 @@ class SampledRow(_Capped):
 
     def sum(self, view: Counts) -> BoundedSum[Integers]:
         users, cells = view.users, view.cells
-        weight = (UNIT * ibis.least(users.rows, self.row_cap)) // self.row_cap
-        number = hashed(view.engine, self.salt, view.names) % users.rows
-        drawn = users.select("user", number=number.cast("int64"), weight=weight.cast("int64"))
-        up_to = cells.n.sum().over(group_by=cells.user, order_by=cells.idx, rows=(None, 0))
+        weight = (UNIT * least(users.rows, self.row_cap)) // self.row_cap
+        drawn = users.select("user", number=hashed(self.salt, view.names) % users.rows, weight=weight)
+        up_to = cells.n.sum().over(cells.user, [cells.idx])
         ranged = cells.select("user", "idx", "n", up_to=up_to)
         joined = ranged.inner_join(drawn, "user")
         hit = joined.filter((joined.number < joined.up_to) & (joined.number >= joined.up_to - joined.n))

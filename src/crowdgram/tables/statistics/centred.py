@@ -14,15 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
-import ibis
 import numpy as np
 
 from ...arrays import Floats, Integers
 from ...errors import InvalidArgument
 from ..arrow import numbers_table
 from ..counts import Counts
+from ..relations import Relation, Value, greatest, least
 from .base import (
     UNIT,
     Bound,
@@ -37,9 +36,6 @@ from .base import (
     weighted_totals,
 )
 from .histograms import bin_of, check_edges, user_histogram
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 __all__ = [
     "MAX_BITS",
@@ -156,7 +152,7 @@ class Distances:
     counts: Counts
     centre: Centre
     norm: Norm
-    table: ir.Table
+    table: Relation
 
     def sum(self, statistic: Statistic[Distances, Result]) -> Result:
         return statistic.sum(self)
@@ -218,7 +214,7 @@ class _Measured(Statistic[Distances, Result]):
         if not 1 <= self.unit <= UNIT:
             raise InvalidArgument(f"unit={self.unit}: needs to be in 1..2^30.", argument="unit")
 
-    def _unclipped(self, view: Distances) -> Any:
+    def _unclipped(self, view: Distances) -> Value:
         """w_u, as a double."""
         if view.centre is not self.centre or view.norm != self.norm:
             raise InvalidArgument("users were measured against another centre, or in another norm.", argument=None)
@@ -285,12 +281,12 @@ class Level(_Measured[BoundedSum[list[int]]]):
     def sum(self, view: Distances) -> BoundedSum[list[int]]:
         return sum_levels(view, [self])[0]
 
-    def weights(self, view: Distances) -> Any:
+    def weights(self, view: Distances) -> Value:
         """W_u for each user of the view."""
         base, distance = self._unclipped(view), self._with_mass(view)
-        reached = ibis.least(base, _double(self.high) / distance) - _double(self.low) / distance
-        within = ibis.least(reached, _double(self.high - self.low) / distance)
-        return ibis.greatest(within, _double(0)).floor().cast("int64")
+        reached = least(base, float(self.high) / distance) - float(self.low) / distance
+        within = least(reached, float(self.high - self.low) / distance)
+        return greatest(within, 0.0).floor().cast("int64")
 
     def weight_of(self, user: OneUser) -> int:
         """W_u of one user: the same operations on doubles, in the same order."""
@@ -304,9 +300,14 @@ class Level(_Measured[BoundedSum[list[int]]]):
 
     def totals(self, sums: Integers) -> BoundedSum[list[int]]:
         """sum_u v(u)_i = s_i (2^b T_i - C_i D), and B D last, of T_i = sum_u W_u N_i(u) and D = sum_i T_i; exactly."""
-        D, centre = _exact_sum(sums), self.centre
-        terms = zip(sums.tolist(), centre.coordinates.tolist(), centre.stretches.tolist(), strict=True)
-        return BoundedSum([((t << centre.bits) - c * D) * s for t, c, s in terms] + [self.mass_scale * D], self.bound)
+        D, bits, places, stretches = _exact_sum(sums), self.centre.bits, self.centre.coordinates, self.centre.stretches
+        # In 64 bits where both terms are below 2^62, as nearly always; the rest one by one.
+        sizes = (sums * float(2**bits) + places * float(D)) * stretches
+        small = np.int64(D if D < 2**62 else 0)
+        values: list[int] = (((sums << bits) - places * small) * stretches).tolist()
+        for j in np.flatnonzero((sizes >= 2.0**62) | (small != D)).tolist():
+            values[j] = ((int(sums[j]) << bits) - int(places[j]) * D) * int(stretches[j])
+        return BoundedSum([*values, self.mass_scale * D], self.bound)
 
     def distance_of(self, user: OneUser) -> float:
         """d_u of one user."""
@@ -316,12 +317,12 @@ class Level(_Measured[BoundedSum[list[int]]]):
         mass = float(user.rows) * float(self.mass_scale)
         return (own + mass if self.norm == "l1" else math.sqrt(own * own + mass * mass)) * _UP_WITH_MASS
 
-    def _with_mass(self, view: Distances) -> Any:
+    def _with_mass(self, view: Distances) -> Value:
         """d_u: the norm of (g(u), B m_u), from above by more than rounding can lose."""
         distance = view.table.distance
         if not self.mass_scale:
             return distance
-        mass = view.table.rows.cast("float64") * _double(self.mass_scale)
+        mass = view.table.rows.cast("float64") * float(self.mass_scale)
         return (distance + mass if self.norm == "l1" else (distance * distance + mass * mass).sqrt()) * _UP_WITH_MASS
 
 
@@ -333,7 +334,7 @@ def sum_levels(view: Distances, levels: Sequence[Level]) -> list[BoundedSum[list
     return [level.totals(each) for level, each in zip(levels, totals, strict=True)]
 
 
-def _l2(counts: Counts, centre: Centre) -> ir.Table:
+def _l2(counts: Counts, centre: Centre) -> Relation:
     """||g(u)||_2 = sqrt(4^b A_u - 2^(b+1) m_u E_u + m_u^2 K), from above.
 
     A_u = sum_i s_i^2 N_i^2 and E_u = sum_i s_i^2 C_i N_i are summed in 64-bit integers, so that their order cannot
@@ -349,30 +350,25 @@ def _l2(counts: Counts, centre: Centre) -> ir.Table:
     return _table(terms, ((ends - second) + (ends + second) * _GUARD).sqrt())
 
 
-def _terms(counts: Counts, centre: Centre) -> ir.Table:
+def _terms(counts: Counts, centre: Centre) -> Relation:
     """(user, rows, A_u, E_u), by a pass over the cells."""
     squares = centre.stretches**2
     joined = beside(counts, {"s": squares, "c": squares * centre.coordinates})
     return joined.group_by("user").agg(
-        rows=joined.n.sum().cast("int64"),
-        a=(joined.s * (joined.n * joined.n)).sum().cast("int64"),
-        e=(joined.c * joined.n).sum().cast("int64"),
+        rows=joined.n.sum(),
+        a=(joined.s * (joined.n * joined.n)).sum(),
+        e=(joined.c * joined.n).sum(),
     )
 
 
-def _even_terms(counts: Counts, centre: Centre) -> ir.Table:
+def _even_terms(counts: Counts, centre: Centre) -> Relation:
     """The same integers where s_i = s and C_i = C: A_u = s^2 sum_i N_i^2 and E_u = s^2 C m_u."""
     users = counts.users
     square, coordinate = int(centre.stretches.max(initial=1)) ** 2, int(centre.coordinates.max(initial=0))
-    return users.select(
-        "user",
-        "rows",
-        a=users.squares * ibis.literal(square, "int64"),
-        e=users.rows * ibis.literal(square * coordinate, "int64"),
-    )
+    return users.select("user", "rows", a=users.squares * square, e=users.rows * (square * coordinate))
 
 
-def _l1(counts: Counts, centre: Centre) -> ir.Table:
+def _l1(counts: Counts, centre: Centre) -> Relation:
     """||g(u)||_1 = m_u Q + sum over u's own items of s_i (|2^b N_i - m_u C_i| - m_u C_i), in 64-bit integers.
 
     Items that u does not have add s_i m_u C_i each; with Q = sum_i s_i C_i public they need not be enumerated.
@@ -382,25 +378,20 @@ def _l1(counts: Counts, centre: Centre) -> ir.Table:
     cells = joined.inner_join(rows, "user")
     expected = cells.rows * cells.c
     stray = cells.s * ((cells.n * 2**centre.bits - expected).abs() - expected)
-    summed = cells.group_by("user").agg(rows=cells.rows.max(), stray=stray.sum().cast("int64"))
+    summed = cells.group_by("user").agg(rows=cells.rows.max(), stray=stray.sum())
     # An integer, so 1 bounds all but 0 from below; a user at the centre adds nothing, whatever the weight.
-    length = ibis.greatest(summed.rows * centre.length() + summed.stray, ibis.literal(1, "int64"))
+    length = greatest(summed.rows * centre.length() + summed.stray, 1)
     return _table(summed, length.cast("float64"))
 
 
-def _table(own: ir.Table, norm: Any) -> ir.Table:
+def _table(own: Relation, norm: Value) -> Relation:
     return own.select("user", "rows", distance=norm * _UP)
 
 
-def beside(counts: Counts, columns: dict[str, Integers]) -> ir.Table:
+def beside(counts: Counts, columns: dict[str, Integers]) -> Relation:
     """The cells with public values of their items beside them."""
     places = counts.engine.upload(numbers_table({"idx": np.arange(counts.items), **columns}), "placing the centre")
     return counts.cells.inner_join(places, "idx")
-
-
-def _double(number: int) -> Any:
-    """An integer below 2^53, as the engine's double."""
-    return ibis.literal(float(number), "float64")
 
 
 def _exact_sum(values: Integers) -> int:

@@ -7,11 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-import ibis
 import numpy as np
 
 from ...arrays import Integers
 from ..counts import Counts
+from ..relations import ifelse, least
 from .base import UNIT, Bound, BoundedSum, OneUser, Statistic, Vector, check_row_cap, fetch_totals
 from .centred import beside
 
@@ -59,13 +59,11 @@ class UsersByHalf(Statistic[Counts, BoundedSum[Integers]]):
 
     def sum(self, view: Counts) -> BoundedSum[Integers]:
         cells = beside(view, {"inside": half_of_items(self.items, self.number)})
-        users = cells.group_by("user").agg(
-            rows=cells.n.sum().cast("int64"), h=(cells.n * cells.inside).sum().cast("int64")
-        )
+        users = cells.group_by("user").agg(rows=cells.n.sum(), h=(cells.n * cells.inside).sum())
         # Rows are at most 2^20: products are exact, and so are divisions, if an engine divides in doubles.
         between = (users.h * HALF_BINS) // users.rows + 1
-        place = (users.h == 0).ifelse(0, (users.h == users.rows).ifelse(HALF_BINS + 1, between)).cast("int64")
-        weight = ((UNIT * ibis.least(users.rows, self.row_cap)) // self.row_cap).cast("int64")
+        place = ifelse(users.h == 0, 0, ifelse(users.h == users.rows, HALF_BINS + 1, between))
+        weight = (UNIT * least(users.rows, self.row_cap)) // self.row_cap
         placed = users.select(idx=place, weight=weight)
         grouped = placed.group_by("idx").agg(total=placed.weight.sum())
         return BoundedSum(fetch_totals(view.engine, grouped, HALF_BINS + 2, "comparing users"), self.bound)

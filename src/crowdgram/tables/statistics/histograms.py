@@ -7,15 +7,14 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ...arrays import Integers
 from ...errors import InvalidArgument
+from ..relations import Relation, Value
 from .base import Bound, BoundedSum, OneUser, Statistic, Vector, dense
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from ..engines import Engine
 
 __all__ = ["UserHistogram", "UsersByItems", "UsersByRows", "bin_of", "check_edges", "user_histogram"]
@@ -27,7 +26,7 @@ class HasUsers(Protocol):
     @property
     def engine(self) -> Engine: ...
     @property
-    def users(self) -> ir.Table: ...
+    def users(self) -> Relation: ...
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def bin_of(value: float, edges: Sequence[float]) -> int:
     return min(bisect_left(edges, value), len(edges) - 1)
 
 
-def user_histogram(engine: Engine, table: ir.Table, value: Any, edges: Sequence[float]) -> Integers:
+def user_histogram(engine: Engine, table: Relation, value: Value, edges: Sequence[float]) -> Integers:
     """How many rows of `table`, one a user, have `value` in (edges[j-1], edges[j]]; the last bin is open.
 
     By comparisons: a join with the edges gives the same numbers, but takes longer, in DuckDB for distances and in Spark

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import ibis
 import numpy as np
 
 from ...arrays import Integers
@@ -19,12 +18,12 @@ from ...errors import InvalidArgument
 from ..arrow import numbers_table
 from ..engines import Engine
 from ..kinds import convert_all
+from ..relations import Relation, least, row_number
 from ..rows import Rows
 from .base import UNIT, Bound, BoundedSum, OneUser, Result, Statistic, Vector, digest, digest_of, fetch_totals
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
-    import ibis.expr.types as ir
 
 __all__ = [
     "GAIN",
@@ -60,9 +59,9 @@ class ItemSets:
 
     engine: Engine
     keys: tuple[str, ...]
-    members: ir.Table
-    users: ir.Table
-    places: ir.Table
+    members: Relation
+    users: Relation
+    places: Relation
     items: int
     most: int
     types: tuple[dt.DataType, ...]
@@ -116,16 +115,13 @@ class WeightedSets(Statistic[ItemSets, BoundedSum[Integers]]):
             return np.zeros(view.items, dtype=np.int64)
         table = view.engine.upload(numbers_table({"idx": active, "gain": self.gains[active]}), "placing gains")
         held = view.members.inner_join(table, "idx").select("user", "idx", "gain")
-        squares = held.group_by("user").agg(squares=(held.gain * held.gain).sum().cast("int64"))
+        squares = held.group_by("user").agg(squares=(held.gain * held.gain).sum())
         owners = squares.inner_join(view.users, "user")
         weight = (float(UNIT) / (owners.squares.cast("float64").sqrt() * _UP)).floor()
-        top = ibis.least(
-            ibis.literal(float(UNIT), "float64"), float(SPREAD * UNIT) / (owners.size.cast("float64").sqrt() * _UP)
-        ).floor()
+        top = least(float(UNIT), float(SPREAD * UNIT) / (owners.size.cast("float64").sqrt() * _UP)).floor()
         weighted = owners.select("user", weight=weight.cast("int64"), top=top.cast("int64"))
         joined = held.inner_join(weighted, "user")
-        part = ibis.least(joined.weight * joined.gain, joined.top)
-        grouped = joined.select("idx", part=part).group_by("idx").agg(total=ibis._.part.sum())
+        grouped = joined.group_by("idx").agg(total=least(joined.weight * joined.gain, joined.top).sum())
         totals = fetch_totals(view.engine, grouped, view.items, "summing sets of items")
         view.engine.drop(table)
         return totals
@@ -141,7 +137,7 @@ class WeightedSets(Statistic[ItemSets, BoundedSum[Integers]]):
 
 
 def placed_items(
-    engine: Engine, numbered: ir.Table, keys: Sequence[str], types: Sequence[dt.DataType], places: Integers
+    engine: Engine, numbered: Relation, keys: Sequence[str], types: Sequence[dt.DataType], places: Integers
 ) -> dict[Any, int]:
     """The items at these places of (*keys, idx), with their places, in the order of their values."""
     if not len(places):
@@ -155,10 +151,10 @@ def placed_items(
     return dict(sorted(zip(items, found.column("idx").to_pylist(), strict=True)))
 
 
-def number_items(engine: Engine, table: ir.Table, keys: Sequence[str]) -> tuple[ir.Table, int]:
+def number_items(engine: Engine, table: Relation, keys: Sequence[str]) -> tuple[Relation, int]:
     """(*keys, idx) for every item that occurs, kept in the engine; and how many there are, which is private."""
     distinct = table.select(*keys).distinct()
-    numbered = distinct.mutate(idx=ibis.row_number().over(order_by=[distinct[key] for key in keys]).cast("int64"))
+    numbered = distinct.mutate(idx=row_number(order_by=[distinct[key] for key in keys]))
     places = engine.keep(numbered, "numbering items")
     items = engine.fetch(places.agg(items=places.count()), "numbering items").column(0)[0].as_py()
     return places, int(items)
@@ -179,17 +175,16 @@ def item_sets(rows: Rows, salt: str, most: int) -> ItemSets:
     pairs = rows.table.select("user", *keys)
     sizes = engine.keep(pairs.group_by("user").agg(size=pairs.count()), "counting items by user")
     # Users within the limit keep everything; only the others' items are hashed and sorted.
-    heavy = pairs.semi_join(sizes.filter(sizes["size"] > most), "user")
-    light = pairs.anti_join(sizes.filter(sizes["size"] > most), "user")
+    heavy = pairs.semi_join(sizes.filter(sizes.size > most), "user")
+    light = pairs.anti_join(sizes.filter(sizes.size > most), "user")
     order = [digest(salt, heavy.user, *(heavy[key] for key in keys)), *(heavy[key] for key in keys)]
-    ranked = heavy.mutate(rank=ibis.row_number().over(group_by=heavy.user, order_by=order))
+    ranked = heavy.mutate(rank=row_number([heavy.user], order))
     drawn = ranked.filter(ranked.rank < most).select("user", *keys)
     chosen = engine.keep(light.union(drawn), "limiting items per user")
     places, items = number_items(engine, chosen, keys)
-    numbered = chosen.inner_join(places, list(keys)).select("user", "idx")
+    numbered = chosen.inner_join(places, *keys).select("user", "idx")
     members = engine.keep(engine.gather_users(numbered, "numbering items"), "numbering items")
-    limit = ibis.least(sizes["size"], ibis.literal(most, "int64")).cast("int64")
-    users = engine.keep(sizes.select("user", size=limit), "counting items by user")
+    users = engine.keep(sizes.select("user", size=least(sizes.size, most)), "counting items by user")
     engine.drop(sizes)
     engine.drop(chosen)
     return ItemSets(engine, keys, members, users, places, items, most, rows.item_types)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-import ibis
 import numpy as np
 
 from ...arrays import Integers
 from ...errors import InvalidArgument
-from ..arrow import numbers_table
+from ..arrow import integers, numbers_table
 from ..counts import Presence
+from ..relations import Relation, greatest, ifelse, literal
 from .base import UNIT, Bound, BoundedSum, Norm, OneUser, Statistic, Vector, dense
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 __all__ = ["BOOKS", "FAR", "GROUP_PART", "MOST_ITEMS_PER_USER", "ItemReach"]
 
@@ -86,17 +82,16 @@ class ItemReach(Statistic[Presence, BoundedSum[Integers]]):
         users, members = self._users(view)
         weighted = self._weighted(users)
         joined = view.cells.inner_join(weighted.select("user", "weight"), "user")
-        by_item = joined.group_by("idx").agg(total=joined.weight.sum().cast("int64"))
+        by_item = joined.group_by("idx").agg(total=joined.weight.sum())
         items = dense(view.engine.fetch(by_item, "summing users by item"), "total", view.items)
         names = ("kept", "missing", "far", "rest")[: BOOKS[self.norm]]
-        summed = weighted.agg(**{name: weighted[name].sum().cast("int64") for name in names})
+        summed = weighted.agg(**{name: weighted[name].sum().fill_null(0) for name in names})
         found = view.engine.fetch(summed, "summing users by item")
-        books = np.array([found.column(name)[0].as_py() or 0 for name in names], dtype=np.int64)
+        books = np.concatenate([integers(found.column(name)) for name in names])
         groups = np.zeros(0, dtype=np.int64)
         if members is not None:
             both = members.inner_join(weighted.select("user", "weight"), "user")
-            part = (both.weight // GROUP_PART).cast("int64")
-            by_group = both.group_by("idx").agg(total=part.sum().cast("int64"))
+            by_group = both.group_by("idx").agg(total=(both.weight // GROUP_PART).sum())
             groups = dense(view.engine.fetch(by_group, "summing users by group"), "total", self.groups)
             view.engine.drop(members)
         return BoundedSum(np.concatenate([books, items, groups]), self.bound)
@@ -131,10 +126,10 @@ class ItemReach(Statistic[Presence, BoundedSum[Integers]]):
         square = UNIT**2 - self.books**2
         return math.isqrt(part**2 * square // (part**2 + 1) if self.group_of else square)
 
-    def _users(self, view: Presence) -> tuple[ir.Table, ir.Table | None]:
+    def _users(self, view: Presence) -> tuple[Relation, Relation | None]:
         """(user, size, groups), the number of a user's items and groups; and which groups each user is in."""
         if not self.group_of:
-            return view.users.mutate(groups=ibis.literal(0, "int64")), None
+            return view.users.mutate(groups=literal(0)), None
         listed = np.array(self.group_of, dtype=np.int64)
         kept = np.flatnonzero(listed >= 0)
         places = view.engine.upload(numbers_table({"place": kept, "idx": listed[kept]}), "placing the groups")
@@ -143,29 +138,26 @@ class ItemReach(Statistic[Presence, BoundedSum[Integers]]):
         view.engine.drop(places)
         numbers = members.group_by("user").agg(groups=members.count())
         joined = view.users.left_join(numbers, "user")
-        return joined.select("user", "size", groups=joined.groups.fill_null(0).cast("int64")), members
+        return joined.select("user", "size", groups=joined.groups.fill_null(0)), members
 
-    def _weighted(self, users: ir.Table) -> ir.Table:
+    def _weighted(self, users: Relation) -> Relation:
         """(user, weight, kept, missing, far, rest)."""
-        largest = ibis.greatest(users["size"], ibis.literal(self.bound_on_items, "int64"))
-        weight: Any
+        largest = greatest(users.size, self.bound_on_items)
         if self.norm == "l1":
-            weight = (ibis.literal(self._length, "int64") // largest).cast("int64")
+            weight = self._length // largest
         else:
-            length = ibis.literal(float(self._length), "float64")
-            weight = (length / (largest.cast("float64").sqrt() * ibis.literal(_ABOVE, "float64"))).floor()
-        one = users.select("user", "size", "groups", weight=weight.cast("int64"))
-        part = one.weight.cast("float64") / ibis.literal(float(self.full_weight), "float64")
-        kept = (part * ibis.literal(float(self.books), "float64")).floor().cast("int64")
-        of_groups = (one.weight // GROUP_PART).cast("int64") * one["groups"]
-        two = one.mutate(kept=kept, rest=UNIT - self.books - one.weight * one["size"] - of_groups)
-        missing, far = self.books - two.kept, two["size"] > FAR * self.bound_on_items
-        nothing = ibis.literal(0, "int64")
+            weight = (float(self._length) / (largest.cast("float64").sqrt() * _ABOVE)).floor().cast("int64")
+        one = users.select("user", "size", "groups", weight=weight)
+        part = one.weight.cast("float64") / float(self.full_weight)
+        kept = (part * float(self.books)).floor().cast("int64")
+        of_groups = (one.weight // GROUP_PART) * one.groups
+        two = one.mutate(kept=kept, rest=UNIT - self.books - one.weight * one.size - of_groups)
+        missing, far = self.books - two.kept, two.size > FAR * self.bound_on_items
         return two.select(
             "user",
             "weight",
             "kept",
             "rest",
-            missing=ibis.ifelse(far, nothing, missing).cast("int64"),
-            far=ibis.ifelse(far, missing, nothing).cast("int64"),
+            missing=ifelse(far, 0, missing),
+            far=ifelse(far, missing, 0),
         )

@@ -10,19 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-import ibis
 import numpy as np
 
 from ...arrays import Integers
 from ..arrow import integers
 from ..counts import ROW_LIMIT, Counts
+from ..relations import Relation, row_number
 from .base import Bound, OneUser, Statistic, Vector, check_row_cap, digest, digest_of
 from .histograms import UsersByRows
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 __all__ = ["Tallies", "Tally"]
 
@@ -95,7 +91,7 @@ class Tally(Statistic[Counts, Tallies]):
 
     def sum(self, view: Counts) -> Tallies:
         drawn = _drawn(view, self.rows, self.salt)
-        grouped = drawn.group_by("idx", "n").agg(users=drawn.count().cast("int64"))
+        grouped = drawn.group_by("idx", "n").agg(users=drawn.count())
         found = view.engine.fetch(grouped, "tallying users by item")
         idx, times, users = (integers(found.column(name)) for name in ("idx", "n", "users"))
         order = np.lexsort((times, idx))
@@ -117,17 +113,16 @@ def _bound(rows: int) -> Bound:
     return Bound(rows, entries=rows)
 
 
-def _drawn(counts: Counts, rows: int, salt: str) -> ir.Table:
+def _drawn(counts: Counts, rows: int, salt: str) -> Relation:
     """(idx, n) for each user who takes part and each item among their drawn rows."""
     # Users with exactly `rows` rows need no draw: all of their rows are taken, whatever the order.
     exactly = counts.users.filter(counts.users.rows == rows).select("user")
-    whole = counts.cells.semi_join(exactly, "user").select("user", "idx", n=counts.cells.n.cast("int64"))
+    whole = counts.cells.semi_join(exactly, "user").select("user", "idx", "n")
     more = counts.users.filter(counts.users.rows > rows).select("user", name=counts.names)
     cells = counts.cells.inner_join(more, "user")
-    copies = cells.select("user", "name", "idx", copy=ibis.range(0, cells.n).unnest())
+    copies = cells.select("user", "name", "idx", copy=cells.n.numbers())
     hashed = copies.select("user", "idx", "copy", key=digest(salt, copies.name, copies.idx, copies.copy))
-    place = ibis.row_number().over(group_by=hashed.user, order_by=[hashed.key, hashed.idx, hashed.copy])
-    placed = hashed.select("user", "idx", place=place)
+    placed = hashed.select("user", "idx", place=row_number([hashed.user], [hashed.key, hashed.idx, hashed.copy]))
     kept = placed.filter(placed.place < rows)
-    part = kept.group_by("user", "idx").agg(n=kept.count().cast("int64"))
+    part = kept.group_by("user", "idx").agg(n=kept.count())
     return whole.union(part.select("user", "idx", "n")).select("idx", "n")

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import ibis
 import numpy as np
 
 from ...arrays import Integers
@@ -17,6 +16,7 @@ from ...errors import InvalidArgument
 from .. import counts as counting
 from ..counts import ROW_LIMIT, Counts, limited_counts, summed_counts
 from ..engines import Engine
+from ..relations import Relation, least
 from ..rows import Rows
 from .base import UNIT, Bound, BoundedSum, OneUser, Result, Statistic, Vector, hash_of, hashed
 from .capped import CappedRows
@@ -25,7 +25,6 @@ from .item_sets import number_items, placed_items
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
-    import ibis.expr.types as ir
 
 __all__ = ["HeldItems", "RootOfItems", "UserTotals", "held_items", "held_items_of", "user_totals", "user_totals_of"]
 
@@ -35,7 +34,7 @@ class UserTotals:
     """Every user's number of distinct items and of rows, (user, size, rows), in the engine. Private."""
 
     engine: Engine
-    users: ir.Table
+    users: Relation
 
     def sum(self, statistic: Statistic[UserTotals, Result]) -> Result:
         return statistic.sum(self)
@@ -49,7 +48,7 @@ def user_totals(rows: Rows) -> UserTotals:
     """How much each user has. `rows` has one row for each user and item (see `tally_rows`)."""
     table = rows.table
     # Cut, so that no sum leaves 64 bits; a user with so many rows is in the last bin either way.
-    n = ibis.least(table.n, ibis.literal(ROW_LIMIT, "int64"))
+    n = least(table.n, ROW_LIMIT)
     users = table.group_by("user").agg(size=table.count(), rows=n.sum())
     return UserTotals(rows.engine, rows.engine.keep(users, "counting items by user"))
 
@@ -80,7 +79,7 @@ class RootOfItems(Statistic[UserTotals, BoundedSum[Integers]]):
 
     def sum(self, view: UserTotals) -> BoundedSum[Integers]:
         sizes = range(1, self.furthest + 1)
-        bins = user_histogram(view.engine, view.users, view.users["size"], sizes).tolist()
+        bins = user_histogram(view.engine, view.users, view.users.size, sizes).tolist()
         parts = [self._part(size) for size in sizes]
         one = sum(n * part for n, part in zip(bins, parts, strict=True))
         exact = (one, sum(bins) * UNIT - one)
@@ -102,7 +101,7 @@ class HeldItems:
     """
 
     counts: Counts
-    places: ir.Table
+    places: Relation
     keys: tuple[str, ...]
     types: tuple[dt.DataType, ...]
     most: int
@@ -140,12 +139,12 @@ def held_items(rows: Rows, salt: str, most: int) -> HeldItems:
     """
     engine, keys = rows.engine, rows.keys
     places, items = number_items(engine, rows.table, keys)
-    joined = rows.table.inner_join(places, list(keys))
-    placed = joined.select("user", "idx", n=ibis.least(joined.n, ibis.literal(ROW_LIMIT, "int64")))
+    joined = rows.table.inner_join(places, *keys)
+    placed = joined.select("user", "idx", n=least(joined.n, ROW_LIMIT))
     whole = limited_counts(engine, placed, items, numbered=False)
     sizes = whole.cells.group_by("user").agg(size=whole.cells.count())
-    over = whole.users.inner_join(sizes.filter(sizes["size"] > most), "user")
-    heavy = over.select("user", "rows", start=(hashed(engine, salt, over.user) % over.rows).cast("int64"))
+    over = whole.users.inner_join(sizes.filter(sizes.size > most), "user")
+    heavy = over.select("user", "rows", start=hashed(salt, over.user) % over.rows)
     light = whole.cells.anti_join(heavy, "user").select("user", "idx", "n")
     stage = "limiting items per user"
     cells = engine.keep(engine.gather_users(light.union(_tickets(whole.cells, heavy, most)), stage), stage)
@@ -171,13 +170,12 @@ def held_items_of(user: OneUser, salt: str, most: int) -> OneUser:
     return OneUser(user.name, held)
 
 
-def _tickets(cells: ir.Table, heavy: ir.Table, most: int) -> ir.Table:
+def _tickets(cells: Relation, heavy: Relation, most: int) -> Relation:
     """(user, idx, n) of users with too many items: see `held_items`. All products stay below 2^52: exact."""
-    up_to = cells.n.sum().over(group_by=cells.user, order_by=cells.idx, rows=(None, 0))
-    ranged = cells.select("user", "idx", "n", up_to=up_to.cast("int64"))
+    ranged = cells.select("user", "idx", "n", up_to=cells.n.sum().over(cells.user, [cells.idx]))
     joined = ranged.inner_join(heavy, "user")
     after = (joined.up_to * most + joined.start) // joined.rows
     before = ((joined.up_to - joined.n) * most + joined.start) // joined.rows
-    tickets = joined.select("user", "idx", tickets=(after - before).cast("int64"), each=joined.rows // most)
+    tickets = joined.select("user", "idx", tickets=after - before, each=joined.rows // most)
     drawn = tickets.filter(tickets.tickets > 0)
-    return drawn.select("user", "idx", n=(drawn.tickets * drawn.each).cast("int64"))
+    return drawn.select("user", "idx", n=drawn.tickets * drawn.each)
