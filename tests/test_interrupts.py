@@ -126,12 +126,13 @@ def test_a_command_ends_as_it_was_told_to_whatever_a_library_made_of_it(number, 
         except (SystemExit, KeyboardInterrupt):
             raise duckdb.InvalidInputException("reading the schema failed: SystemExit") from None
 
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    handlers = {signal.SIGTERM: lambda number, _: sys.exit(128 + number), signal.SIGINT: signal.default_int_handler}
+    before = signal.signal(number, handlers[number])  # in the background Ctrl-C may be ignored
     try:
         with pytest.raises((SystemExit, typer.Exit)) as ended:
             command()
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
     assert code == (ended.value.code if isinstance(ended.value, SystemExit) else ended.value.exit_code)
 
 
