@@ -37,7 +37,7 @@ NUMERIC = ("claimed epsilon", "delta", "at least")
 NOISE_KINDS: tuple[tuple[Literal["laplace", "gaussian"], float], ...] = (("laplace", 0.0), ("gaussian", 1e-6))
 """Kinds of noise, with a delta that each can serve."""
 FORM_RUNS = 2000
-TWIN_RUNS = 500
+TWIN_RUNS = 1000
 """Releases of each table that a broken twin is caught by, of however many there are of its form."""
 
 
