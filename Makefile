@@ -94,7 +94,7 @@ audit: setup
 
 # Whole releases from outside, each form with a broken twin, by RUNS releases of each table; an hour or more.
 audit-outside: setup
-	$(BIN)/crowdgram audit --form all --black-box $(or $(RUNS),1000)
+	$(BIN)/crowdgram audit --form all --black-box $(or $(RUNS),2000)
 
 # Which statements of a release the replays on neighbouring tables run.
 audit-coverage: setup

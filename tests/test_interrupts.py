@@ -11,9 +11,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
+import typer
 
 import crowdgram
 import crowdgram.cli
+from crowdgram.cli.asking import catch_errors
 from crowdgram.interrupts import catch_interrupts
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs the signals of POSIX")
@@ -111,6 +113,27 @@ def test_ctrl_c_while_modules_are_imported(monkeypatch, capsys):
         crowdgram.cli.main()
     assert ended.value.code == 130
     assert capsys.readouterr().err == "interrupted; nothing was written.\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_command_ends_as_it_was_told_to_whatever_a_library_made_of_it(number, code):
+    """DuckDB does so if the signal comes while it reads the schema of a registered table, such as a prior's."""
+
+    @catch_errors
+    def command():
+        try:
+            os.kill(os.getpid(), number)
+        except (SystemExit, KeyboardInterrupt):
+            raise duckdb.InvalidInputException("reading the schema failed: SystemExit") from None
+
+    handlers = {signal.SIGTERM: lambda number, _: sys.exit(128 + number), signal.SIGINT: signal.default_int_handler}
+    before = signal.signal(number, handlers[number])  # in the background Ctrl-C may be ignored
+    try:
+        with pytest.raises((SystemExit, typer.Exit)) as ended:
+            command()
+    finally:
+        signal.signal(number, before)
+    assert code == (ended.value.code if isinstance(ended.value, SystemExit) else ended.value.exit_code)
 
 
 def test_handlers_stay_and_other_threads_are_left_alone():

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 import warnings
 
@@ -26,7 +27,7 @@ from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace,
 from crowdgram.releases import pipeline
 from crowdgram.releases.registry import MECHANISMS
 from crowdgram.tables.engines import DuckEngine
-from crowdgram.tables.scratch import LOCK, make_scratch, sweep
+from crowdgram.tables.scratch import DRAFT, LOCK, UNLOCKED_SECONDS, make_scratch, sweep
 
 SECRET = "zebra-4711"
 USERS, ROWS = 1237, 7421
@@ -275,7 +276,7 @@ def test_a_sweep_touches_nothing_else(scratch, tmp_path):
     (precious / LOCK).touch()
     (scratch / "crowdgram-link").symlink_to(precious)
     (scratch / "crowdgram-file").touch()
-    (scratch / "crowdgram-old").mkdir(mode=0o700)  # no lock file: not known to be left
+    (scratch / "crowdgram-new").mkdir(mode=0o700)  # no lock file: its maker may be about to lock it
     shared = scratch / "crowdgram-shared"
     shared.mkdir()
     shared.chmod(0o755)
@@ -292,6 +293,22 @@ def test_a_sweep_touches_nothing_else(scratch, tmp_path):
     (left / LOCK).touch()
     sweep()
     assert not left.exists()
+
+
+@pytest.mark.parametrize("inside", [[], [DRAFT], ["rows"], [DRAFT, "rows"]])
+def test_a_folder_that_was_never_locked_is_swept_after_an_hour_if_it_is_empty(scratch, inside):
+    """Of a process that was killed between making the folder and locking it."""
+    left = scratch / "crowdgram-unlocked"
+    left.mkdir(mode=0o700)
+    for name in inside:
+        (left / name).touch()
+    sweep()
+    assert sorted(one.name for one in left.iterdir()) == sorted(inside)
+    old = time.time() - UNLOCKED_SECONDS - 1
+    os.utime(left, (old, old))
+    sweep()
+    assert left.exists() == ("rows" in inside)
+    assert not left.exists() or sorted(one.name for one in left.iterdir()) == sorted(inside)
 
 
 def test_scratch_folders_of_this_process_are_kept_until_removed(scratch):

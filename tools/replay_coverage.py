@@ -2,10 +2,11 @@
 
     python tools/replay_coverage.py [--missing] [--json FILE] [--only NAME]
 
-Every mechanism is run on a pair of neighbouring tables, and every whole release of the audit on all of its pairs (by
-mechanisms other than `auto` on one), by paired execution (src/crowdgram/audit/paired_execution.py), under coverage.py.
-coverage.py maps what was run to statements, in all threads, which paired execution has. Only statements inside
-functions count: what an import runs would flatter the figure. Exits with 1 if two runs part for the same outcomes.
+Every mechanism is run on a pair of neighbouring tables, the default ones also on a crowd with robots, and every whole
+release of the audit on all of its pairs (by mechanisms other than `auto` on one), by paired execution
+(src/crowdgram/audit/paired_execution.py), under coverage.py. coverage.py maps what was run to statements, in all
+threads, which paired execution has. Only statements inside functions count: what an import runs would flatter the
+figure. Exits with 1 if two runs part for the same outcomes.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from itertools import product
 from pathlib import Path
 
 import coverage
+import numpy as np
+from scipy.special import ndtri
 
 from crowdgram.audit import WHOLE_RELEASES, Case, cases, pairs_for, release_cases
 from crowdgram.audit.paired_execution import follow
-from crowdgram.audit.pairs import open_tables
+from crowdgram.audit.pairs import Pair, open_tables
 from crowdgram.errors import InvalidArgument
 from crowdgram.privacy import Adjacency
 
@@ -34,6 +37,8 @@ PACKAGES = ("privacy", "tables", "mechanisms", "paper", "releases")
 """What a release goes through between the rows and the result."""
 ADDED = Adjacency.ADD_REMOVE
 OTHERS = ("adaptive", "laplace", "gaussian", "sample-one", "paper")
+TRIES = 3
+"""Replays of a crowd with robots: noise decides whether rows are looked at again before rounds, in two of three."""
 
 
 def main(arguments: list[str]) -> int:
@@ -73,11 +78,31 @@ def all_cases() -> Iterator[Case]:
     for delta in (1e-6, 0.0):
         yield from (replace(case, pairs=pairs_for(case.claim.adjacency)[1:2]) for case in cases(1.0, delta))
         yield from release_cases(1.0, delta)
+    for case in cases(1.0, 1e-6, mechanisms=["auto", "adaptive"], weights=["rows"]):
+        yield replace(case, name=f"{case.name}: robots", pairs=(robots(case.claim.adjacency),) * TRIES)
     for name, mechanism in product(WHOLE_RELEASES, OTHERS):
         with suppress(InvalidArgument):  # it does not serve this release
             if WHOLE_RELEASES[name].own is None:
                 for case in release_cases(1.0, 1e-6, names=[name], mechanisms=[mechanism], adjacencies=[ADDED]):
                     yield replace(case, pairs=(case.pairs or ())[:1])
+
+
+def robots(adjacency: Adjacency, users: int = 8000, items: int = 30) -> Pair:
+    """One user in two hundred has a hundred times the rows of others, all of two items; one of them is the target.
+
+    The others have about 3 to 120 rows, of items by Zipf's law; multiples of irrational numbers stand in for chance.
+    """
+    shares = np.cumsum(1 / np.arange(1, items + 1))
+    normal = ndtri((np.arange(users) * 0.6180339887498949 + 0.5) % 1)
+    crowd = {}
+    for user, rows in enumerate((np.exp(3.0 + 0.7 * normal)).astype(np.int64) + 1):
+        spots = (np.arange(rows) * 0.41421356237309515 + user * 0.7320508075688772) % 1
+        places, times = np.unique(np.searchsorted(shares, spots * shares[-1]), return_counts=True)
+        crowd[user] = dict(zip(places.tolist(), times.tolist(), strict=True))
+    crowd |= {users + n: {0: 1000 + 10 * n, 1: 1000} for n in range(users // 200)}
+    target = 2 * users
+    second = {**crowd, target: {0: 2000}} if adjacency is Adjacency.REPLACE else crowd
+    return Pair("a robot among robots", items, {**crowd, target: {1: 2000}}, second)
 
 
 def replay(case: Case) -> Iterator[str | None]:

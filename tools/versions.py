@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 VERSIONS = {"lowest": "lowest-direct", "newest": "highest"}
-TEST_TOOLS = ("hypothesis", "mpmath", "pytest", "pytest-xdist")
+TEST_TOOLS = ("httpx", "hypothesis", "mpmath", "pytest", "pytest-xdist")
 DEFAULT_TESTS = ("-q", "-m", "not slow and not spark and not browser")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -73,6 +75,13 @@ def test_a_figure_that_is_there_in_one_table_only_tells_it():
     views = [[{"x": random.normal(), **extra} for _ in range(400)] for extra in ({"trace": 0.0}, {})]
     tables = [as_table(one, ["trace", "x"]) for one in views]
     assert _bound(*tables, Guarantee(1.0, 0.0), 1e-6) > 1.0
+
+
+def test_the_date_of_a_release_does_not_tell_the_tables_apart():
+    """An attack that went on past midnight once took the date that a release holds for a difference of the tables."""
+    clock = itertools.count()
+    case = replace(FORMS["groups"].honest, mechanism=lambda *_: {"released_on": f"day {next(clock) // 60}"})
+    assert attack_releases(case, runs=100, confidence=SURE).epsilon == 0.0
 
 
 def test_every_form_claims_what_its_twin_claims_and_is_found_by_name():

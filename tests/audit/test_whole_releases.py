@@ -155,6 +155,7 @@ def test_whole_releases_by_name():
         "computed: auto",
         "periods: auto",
         "reach",
+        "reach-periods",
         "reach-groups",
         "prior: auto",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,10 +14,10 @@ __all__ = ["CachingEngine"]
 
 
 class CachingEngine(DuckEngine):
-    """DuckDB with a cache of results and of kept tables.
+    """DuckDB with a cache of results, of kept tables and of plans.
 
-    A result is an exact function of its query, so nothing else changes. What a release drops or closes stays for the
-    next one.
+    A result is an exact function of the text of its query, whose tables are kept under names of their own and never
+    change after they are made, so nothing else changes. What a release drops or closes stays for the next one.
     """
 
     @classmethod
@@ -36,13 +36,13 @@ class CachingEngine(DuckEngine):
         self._known: dict[Any, Any] = {}
 
     def fetch(self, table: Any, stage: str) -> pa.Table:
-        return self._once(("fetch", table.op()), lambda: super(CachingEngine, self).fetch(table, stage))
+        return self._once(("fetch", *self._asked(table)), lambda: super(CachingEngine, self).fetch(table, stage))
 
     def keep(self, table: Any, stage: str) -> Any:
-        return self._once(("keep", table.op()), lambda: super(CachingEngine, self).keep(table, stage))
+        return self._once(("keep", *self._asked(table)), lambda: super(CachingEngine, self).keep(table, stage))
 
     def count_by_bin(self, values: Any, edges: Sequence[float], stage: str) -> pa.Table:
-        asked = ("bins", values.op(), tuple(edges))
+        asked = ("bins", *self._asked(values), tuple(edges))
         return self._once(asked, lambda: super(CachingEngine, self).count_by_bin(values, edges, stage))
 
     def upload(self, table: pa.Table, stage: str) -> Any:
@@ -52,11 +52,31 @@ class CachingEngine(DuckEngine):
         content = sink.getvalue().to_pybytes()
         return self._once(("upload", content), lambda: super(CachingEngine, self).upload(table, stage))
 
+    def exchange(self, table: Any, users: Any, rows: Any, stage: str) -> None:
+        """Once: the rows that come are there already the next time."""
+        asked = ("exchange", *(one.get_name() for one in (table, users, rows)))
+        self._once(asked, lambda: super(CachingEngine, self).exchange(table, users, rows, stage))
+
+    def check(self, table: Any, stage: str) -> None:
+        self._once(("check", *self._asked(table)), lambda: super(CachingEngine, self).check(table, stage))
+
+    def gives(self, table: Any, types: Mapping[str, str], stage: str) -> bool:
+        asked = ("gives", *self._asked(table), tuple(types.items()))
+        return bool(self._once(asked, lambda: super(CachingEngine, self).gives(table, types, stage)))
+
+    def operators(self, table: Any) -> Iterator[str]:
+        asked = ("operators", *self._asked(table))
+        yield from self._once(asked, lambda: tuple(super(CachingEngine, self).operators(table)))
+
     def drop(self, table: Any) -> None:
         """Nothing: the next run asks for it again."""
 
     def close(self) -> None:
         """Nothing: the next run goes on with it."""
+
+    def _asked(self, table: Any) -> tuple[Any, ...]:
+        """A query, as what a cache knows it by. Not its expression: two that call the same function are not equal."""
+        return self._sql(table), *table.schema().items()
 
     def _once(self, question: Any, ask: Callable[[], Any]) -> Any:
         if question not in self._known:

@@ -28,7 +28,7 @@ __all__ = ["FORMS", "Form", "chosen_forms"]
 PURE, USUAL, SMALL = Guarantee(2.0, 0.0), Guarantee(2.0, 0.05), Guarantee(2.0, 1e-6)
 SEVERAL, MANY = 8, 64
 """Items of the user whom a broken twin counts too often; if only noisy evidence for items shows it."""
-ON_EDGE = 5
+ON_EDGE = 7
 """Users of an item that is found about as often as not, at the claim USUAL."""
 PLAIN = 100
 """Users of each item, who have no other: so many that one histogram is taken to find the items, at the claim SMALL."""

@@ -59,7 +59,8 @@ class Pair:
 class RowPair:
     """Two tables of rows, as a release takes them, that differ in all rows of one user.
 
-    columns: user, then whatever the release asks for; whole numbers all. dates: those that are days since 1970.
+    columns: user, then whatever the release asks for; whole numbers all. dates: those that are days since 1970. texts:
+    those that are written as text in the table.
     """
 
     name: str
@@ -68,6 +69,7 @@ class RowPair:
     first: tuple[tuple[int, ...], ...]
     second: tuple[tuple[int, ...], ...] = ()
     dates: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         changed = {row[0] for row in (*self.first, *self.second)}
@@ -83,8 +85,9 @@ class RowPair:
     def _rows(self, own: tuple[tuple[int, ...], ...]) -> pa.Table:
         rows = (*self.crowd, *own)
         columns = {name: pa.array([row[place] for row in rows], pa.int64()) for place, name in enumerate(self.columns)}
-        days = {name: columns[name].cast(pa.int32()).cast(pa.date32()) for name in self.dates}
-        return pa.table({**columns, **days})
+        columns |= {name: columns[name].cast(pa.int32()).cast(pa.date32()) for name in self.dates}
+        columns |= {name: columns[name].cast(pa.string()) for name in self.texts}
+        return pa.table(columns)
 
 
 def pairs_for(adjacency: Adjacency) -> tuple[Pair, ...]:

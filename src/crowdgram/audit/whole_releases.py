@@ -28,7 +28,8 @@ from .pairs import RowPair
 
 __all__ = ["WHOLE_RELEASES", "WholeRelease", "release_cases", "run_periods", "run_release"]
 
-TARGET_USER = 10**6
+TARGET_USER = 1000
+"""Above all others, and small: the engine groups users of a narrow range in an array as long as the range."""
 ON_SEARCH_EDGE = 48
 """Users of an item that is found about as often as not, at epsilon = 1 and delta = 1e-6: all rounds are about it."""
 UNSHARED_ITEMS = 1100
@@ -241,6 +242,11 @@ def _periods(adjacency: Adjacency) -> tuple[RowPair, ...]:
     )
 
 
+def _written(adjacency: Adjacency) -> tuple[RowPair, ...]:
+    """As `_periods`, with users, items and days that are text."""
+    return tuple(replace(pair, texts=pair.columns) for pair in _periods(adjacency)[:1])
+
+
 def _reached(adjacency: Adjacency) -> tuple[RowPair, ...]:
     """A user of every item, far above any bound, in a crowd with one item each; and a user of one item."""
     crowd = tuple((user, user % len(REACHED)) for user in range(400))
@@ -307,7 +313,9 @@ WHOLE_RELEASES = {
             run_release,
         ),
         WholeRelease("periods", {"item": "item", "domain": list(KINDS)}, _periods, run_periods),
+        WholeRelease("texts", {"item": "item"}, _written, run_periods),
         WholeRelease("reach", {"item": "item", "domain": list(REACHED)}, _reached, run_release, ItemUsers()),
+        WholeRelease("reach-periods", {"item": "item", "domain": list(KINDS)}, _periods, run_periods, ItemUsers()),
         WholeRelease("found-reach", {"item": "item"}, _found, run_release, ItemUsers()),
         WholeRelease("found-reach-groups", {"item": "item", "by": "group"}, _found_groups, run_release, ItemUsers()),
         WholeRelease(

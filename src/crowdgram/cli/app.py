@@ -366,7 +366,7 @@ def audit(
     black_box: Annotated[
         int | None,
         typer.Option(
-            min=4, help="Also attack from outside, by this many releases of each table. [default: 1000 for a form]"
+            min=4, help="Also attack from outside, by this many releases of each table. [default: 2000 for a form]"
         ),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of each bound.")] = 0.99,

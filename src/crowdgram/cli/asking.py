@@ -24,6 +24,7 @@ from ..errors import (
     SignatureFailure,
     UnwritableTarget,
 )
+from ..interrupts import catch_interrupts
 from ..stages import Stage
 from .columns import Column, names_of
 from .options import EngineChoice
@@ -153,7 +154,7 @@ def catch_errors(command: F, *, private: bool = True) -> F:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            return command(*args, **kwargs)
+            return _obeying_signals(command, *args, **kwargs)
         except (EngineFailure, PrivacyViolation, SignatureFailure) as error:
             fail(str(error), 1)
         except BudgetExceeded as error:
@@ -173,6 +174,21 @@ def catch_errors(command: F, *, private: bool = True) -> F:
             fail(f"unexpected {type(error).__name__}{said}. Please report it.", 1)
 
     return run  # type: ignore[return-value]
+
+
+def _obeying_signals(command: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run a command, and end as a signal says, whatever a library made of it.
+
+    DuckDB, told to end while it reads the schema of a list, fails with an error of its own. What reads a private table
+    sees to that itself; a command also reads public files.
+    """
+    with catch_interrupts() as raised:
+        try:
+            return command(*args, **kwargs)
+        except Exception:
+            if not raised:
+                raise
+    raise raised[-1].with_traceback(None)
 
 
 @contextlib.contextmanager

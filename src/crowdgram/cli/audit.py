@@ -36,7 +36,9 @@ __all__ = ["Options", "run"]
 NUMERIC = ("claimed epsilon", "delta", "at least")
 NOISE_KINDS: tuple[tuple[Literal["laplace", "gaussian"], float], ...] = (("laplace", 0.0), ("gaussian", 1e-6))
 """Kinds of noise, with a delta that each can serve."""
-FORM_RUNS = 1000
+FORM_RUNS = 2000
+TWIN_RUNS = 1000
+"""Releases of each table that a broken twin is caught by, of however many there are of its form."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,8 @@ def _form_lines(forms: tuple[Form, ...], options: Options, stages: Stages) -> It
         stages(f"attacking {form.name} from outside", number / len(forms))
         yield _judge(attack_releases(form.honest, runs=runs, confidence=options.confidence))
         stages(f"attacking {form.broken.name}, which is broken on purpose", (number + 0.5) / len(forms))
-        yield _catch(attack_releases(form.broken, runs=runs, confidence=options.confidence), form.what)
+        broken = attack_releases(form.broken, runs=min(runs, TWIN_RUNS), confidence=options.confidence)
+        yield _catch(broken, form.what)
 
 
 def _catch(found: Finding, what: str) -> _Line:

@@ -40,8 +40,6 @@ UNLIKELY_READING = 0.01
 """Readings that are less likely are left out."""
 UNLIKELY_CROWDS = 0.02
 """The least likely crowds, with this probability in all, do not count in what is expected."""
-WINDOWS = (1, 2, 4, 8, 16)
-"""How many bins are looked at together."""
 LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
 
@@ -364,7 +362,7 @@ def _seen(bins: Bins, eager: bool) -> list[_Window]:
     taken = np.zeros(len(bins.users), dtype=bool)
     marked: list[_Window] = []
     for chance in (1.0, 10.0, 100.0) if eager else (1.0, 10.0):
-        for width in WINDOWS:
+        for width in (1, 2, 4, 8, 16):
             while window := _mark(bins, taken, width, chance * TUNING.first_alarm, beside=False):
                 marked.append(window)
         if marked:

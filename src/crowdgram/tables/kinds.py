@@ -205,7 +205,7 @@ def _lower(value: object) -> str:
 
 def _whole(value: object) -> int | None:
     """`value` as an integer, if it is one. Arrays have the method too, and refuse."""
-    if isinstance(value, bool) or type(value).__name__ == "bool_" or not hasattr(type(value), "__index__"):
+    if isinstance(value, bool | np.bool_) or not hasattr(type(value), "__index__"):
         return None
     try:
         return operator.index(value)  # type: ignore[arg-type]

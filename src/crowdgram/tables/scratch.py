@@ -2,8 +2,8 @@
 
 What is in them is private, so that they are readable by their owner only and removed however a release ends. A process
 that is killed cannot do that; the next one does it. A folder in use holds a locked file, and the lock goes with the
-process: no process number is trusted, and no folder is touched whose lock is held, that lacks the file, or that is
-another user's.
+process: no process number is trusted, and no folder is touched whose lock is held, or that is another user's. One that
+lacks the file was never used, and is removed once its maker has had an hour to lock it, if it is empty.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,10 @@ __all__ = ["make_scratch", "sweep"]
 
 PREFIX = "crowdgram-"
 LOCK = "in-use"
+DRAFT = f"{LOCK}.new"
+"""The lock before it has its name."""
+UNLOCKED_SECONDS = 3600.0
+"""After so long, who made a folder and has not locked it was killed in between."""
 
 
 def make_scratch(within: str | os.PathLike[str] | None = None) -> tuple[str, Callable[[], None]]:
@@ -64,7 +69,7 @@ def _lock(folder: Path) -> int | None:
     if fcntl is None:
         return None
     # Locked before it has its name, so that nobody finds it unlocked while we live.
-    draft = folder / f"{LOCK}.new"
+    draft = folder / DRAFT
     held = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -82,9 +87,26 @@ def _is_own(folder: Path) -> bool:
 
 
 def _remove_if_left(folder: Path) -> None:
-    lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        _remove_if_unused(folder)
+        return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the owner lives
         shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(lock)
+
+
+def _remove_if_unused(folder: Path) -> None:
+    """Remove a folder that was never locked, of a process that was killed in between: it holds nothing but the draft.
+
+    If its maker lives after all, it has been stopped, by a machine that slept perhaps. Either it finds no folder to
+    lock, and fails before it reads a row, or it has locked it meanwhile, and `rmdir` fails, as the folder is not empty.
+    """
+    if time.time() - folder.lstat().st_mtime < UNLOCKED_SECONDS or not set(os.listdir(folder)) <= {DRAFT}:
+        return
+    with contextlib.suppress(FileNotFoundError):
+        (folder / DRAFT).unlink()
+    folder.rmdir()

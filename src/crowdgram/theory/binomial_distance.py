@@ -38,6 +38,10 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _SMALL = 0.05
 _LEAST = 1e-300
 """Below, the density of a Beta law overflows while it is computed."""
+_LARGE, _ROUND = 10**7, 10**4
+"""From so many rows on, and so many on both sides of the tail's start, its density is worked out here."""
+_DEVIATIONS, _PIECES = 12.0, 8
+"""A Beta law of at least _ROUND on both sides has less than 1e-30 beyond so many deviations of its mean."""
 
 
 def binomial_distance(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Floats:
@@ -46,14 +50,18 @@ def binomial_distance(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> F
     With p < q and t as in `tail_start` it is 2 (Pr[Bin(m, q) >= t] - Pr[Bin(m, p) >= t]). Where the two tails nearly
     agree the difference would cancel; there it is taken as 2 times the integral from p to q of the density of
     Beta(t, m - t + 1), which is the derivative of the tail, by 16 Gauss-Legendre nodes: on so short a piece the
-    density is all but a polynomial of low degree.
+    density is all but a polynomial of low degree. So it is for very many rows, in pieces and with a density of our own:
+    SciPy before 1.17 is off by 2e-8 of it at 1e9 rows, and by 3e-5 at 1e12.
     """
     rows, one, other = _checked(m, p, q)
     low, high = np.minimum(one, other), np.maximum(one, other)
     start = tail_start(rows, low, high).astype(np.float64)
     rest = rows - start + 1.0
     mass = np.asarray(special.betainc(start, rest, high) - special.betainc(start, rest, low))
-    near = (mass < _SMALL) & (low < high)
+    large = (rows >= _LARGE) & (np.minimum(start, rest) >= _ROUND) & (low < high)
+    near = (mass < _SMALL) & (low < high) & ~large
+    if large.any():
+        mass[large] = _mass_between(rows[large], start[large], low[large], high[large])
     if near.any():
         width = (high - low)[near] / 2
         at = np.maximum(low[near] + width * (1 + _NODES[:, None]), _LEAST)
@@ -61,6 +69,44 @@ def binomial_distance(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> F
         mass[near] = width * (_WEIGHTS @ density)
     distance: Floats = 2 * np.clip(mass, 0.0, 1.0)
     return np.where(low == high, 0.0, distance)
+
+
+def _mass_between(rows: Floats, start: Floats, low: Floats, high: Floats) -> Floats:
+    """The mass of Beta(start, rows - start + 1) from low to high, by _PIECES times 16 nodes where there is any."""
+    mean = start / (rows + 1)
+    deviation = np.sqrt(mean * (1 - mean) / rows)
+    first = np.maximum(low, mean - _DEVIATIONS * deviation)
+    width = (np.minimum(high, mean + _DEVIATIONS * deviation) - first) / _PIECES
+    pieces = np.add.outer(np.arange(_PIECES), (1 + _NODES) / 2).reshape(-1, 1)
+    density = _density(rows, start, first + width * pieces)
+    mass: Floats = width / 2 * (np.tile(_WEIGHTS, _PIECES) @ density)
+    return mass
+
+
+def _density(rows: Floats, start: Floats, x: Floats) -> Floats:
+    """The density of Beta(start, rows - start + 1) at x, rows * Bin(rows - 1, x)(start - 1), by its saddle point.
+
+    Formula: Bin(n, x)(k) = sqrt(n / (2 pi k (n-k))) exp(s(n) - s(k) - s(n-k) - n x D(k / (n x)) - n (1-x) D((n-k) / (n
+    (1-x)))), where: s(n) = log n! - log(sqrt(2 pi n) (n/e)^n) = 1/(12 n) - 1/(360 n^3) + ..., D(1 + e) = (1 + e) log(1
+    + e) - e. Reference: Loader, "Fast and accurate computation of binomial probabilities" (2000).
+    """
+    n, k = rows - 1, start - 1
+    off = k - n * x
+    here, beside = off / (n * x), -off / (n * (1 - x))
+    exponent = _error(n) - _error(k) - _error(n - k) - n * x * _divergence(here) - n * (1 - x) * _divergence(beside)
+    density: Floats = rows * np.sqrt(n / (2 * np.pi * k * (n - k))) * np.exp(exponent)
+    return density
+
+
+def _error(n: Floats) -> Floats:
+    """What Stirling's formula leaves out of log n!, for n of at least _ROUND - 1."""
+    return 1 / (12 * n) - 1 / (360 * n**3)
+
+
+def _divergence(e: Floats) -> Floats:
+    """(1 + e) log(1 + e) - e; by its series where the difference would cancel."""
+    series = e * e * (1 / 2 - e * (1 / 6 - e * (1 / 12 - e * (1 / 20 - e * (1 / 30 - e * (1 / 42 - e / 56))))))
+    return np.where(np.abs(e) < 0.01, series, (1 + e) * np.log1p(e) - e)
 
 
 def tail_start(m: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Integers:
