@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..tables.engines import DuckEngine
+from ..tables.relations import Relation
 
 __all__ = ["CachingEngine"]
 
@@ -76,7 +77,8 @@ class CachingEngine(DuckEngine):
 
     def _asked(self, table: Any) -> tuple[Any, ...]:
         """A query, as what a cache knows it by. Not its expression: two that call the same function are not equal."""
-        return self._sql(table), *table.schema().items()
+        types = table.types if isinstance(table, Relation) else table.schema()
+        return self._sql(table), *types.items()
 
     def _once(self, question: Any, ask: Callable[[], Any]) -> Any:
         if question not in self._known:

@@ -158,7 +158,7 @@ def low_pair_threshold(table: Any, spending: Spending, request: Request) -> Any:
 
 def own_prior(table: Any, spending: Spending, request: Request) -> Any:
     """The table's own shares, without noise, as a prior that should be public."""
-    shares = Counter(table.table.item.to_pyarrow().to_pylist())
+    shares = Counter(table.engine.fetch(table.table.select("item"), "reading items")["item"].to_pylist())
     return run_release(table, spending, request, mechanism=Adaptive(prior=shares), **WHOLE_RELEASES["prior"].arguments)
 
 

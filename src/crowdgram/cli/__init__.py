@@ -22,7 +22,6 @@ def main() -> None:
 
 
 def _run() -> None:
-    import atexit
     import gc
     import os
     import signal
@@ -30,9 +29,6 @@ def _run() -> None:
 
     # Libraries are loaded for all of the command's life: to look through them for garbage takes a tenth of the start.
     gc.set_threshold(200_000)
-    # So it does at the end, where all of it goes anyway.
-    atexit.register(gc.disable)
-    atexit.register(gc.freeze)
     # The arrays of a release are small, and the threads that numpy would start for them wait in a busy loop.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

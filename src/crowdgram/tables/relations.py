@@ -272,10 +272,6 @@ class Relation:
             parts.append(name if to is None else f"CAST({name} AS {to}) AS {name}")
         return self._select(parts, self.source)
 
-    def op(self) -> str:
-        """Equal for equal queries."""
-        return self.sql
-
     def get_name(self) -> str:
         assert self.table_name is not None
         return self.table_name
