@@ -38,6 +38,23 @@ def test_what_builds_on_the_package_finds_it():
     run(f"{DEFERRED}import scipy.stats\nassert scipy.stats.norm.cdf(0.0) == 0.5\nassert scipy.special.ndtr is ndtr")
 
 
+def test_threads_that_load_the_package_at_once_all_find_it():
+    run(
+        f"{DEFERRED}"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "import importlib, time\n"
+        "load = importlib.import_module\n"
+        "def slow(name, *more):\n"
+        "    time.sleep(0.1 * name.endswith('_ufuncs'))  # so that all of them are inside\n"
+        "    return load(name, *more)\n"
+        "importlib.import_module = slow\n"
+        "with ThreadPoolExecutor(4) as pool:\n"
+        "    found = list(pool.map(lambda name: getattr(special, name), ['comb', 'logsumexp'] * 2))\n"
+        "import scipy.special as whole\n"
+        "assert found == [whole.comb, whole.logsumexp] * 2\n"
+    )
+
+
 def test_what_is_not_there_is_missed():
     run(f"{DEFERRED}assert not hasattr(special, 'no_such_function')")
 

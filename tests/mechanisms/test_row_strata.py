@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,6 +67,13 @@ def test_the_bound_is_lowered_if_the_heavy_users_it_was_for_are_not_there(there,
         learned = found.learned(believed)
         assert learned.weights[0 if lowered else 1] > 0.95
         assert (found.best(learned, ITEMS * NOISE, prior) < len(found.bounds) - 1) is lowered
+
+
+def test_a_crowd_that_was_impossible_stays_so_however_well_it_fits():
+    believed = replace(crowds(1e6, 0.0, 1.0), weights=np.array([0.0, 0.5, 0.5]))
+    learned = strata(1e6, np.random.default_rng(4)).learned(believed).weights
+    assert learned[0] == 0.0
+    assert learned.sum() == pytest.approx(1.0)
 
 
 def test_a_group_that_noise_would_hide_stays_as_likely_as_it_was():

@@ -12,6 +12,7 @@ import importlib
 import pkgutil
 from itertools import product
 
+import ibis
 import numpy as np
 import pytest
 
@@ -501,6 +502,20 @@ def test_filters_are_the_same_on_every_engine(table_of, request):
 def test_partitions_and_row_order_cannot_matter(counted):
     rows, domain = skewed()
     check_counts(counted(rows[::-1], domain, partitions=5), placed(users_of(rows), domain), every=False)
+
+
+def test_the_order_of_a_connection_of_the_callers_own_cannot_matter():
+    backend = ibis.duckdb.connect()
+    backend.raw_sql("create table t as select i % 7 as who, i * i % 11 as what from range(60) t(i)")
+    found = []
+    for order in ("ASC", "DESC"):
+        backend.raw_sql(f"set default_order = '{order}'")
+        rows = open_rows(backend.table("t"), user="who", item="what")
+        with rows.engine:
+            counts = count_rows(rows, read_domain(list(range(11)), rows.item_types[0]))
+            found.append([counts.sum(SampledRow(cap, "salt")).values.tolist() for cap in (1, 4)])
+    backend.disconnect()
+    assert found[0] == found[1]
 
 
 @pytest.mark.slow

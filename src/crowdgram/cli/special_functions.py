@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import threading
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 __all__ = ["defer_scipy_special"]
 
 _NAME = "scipy.special"
+_LOADING = threading.RLock()
 
 
 class _Deferred(ModuleType):
@@ -25,13 +27,14 @@ class _Deferred(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if sys.modules.get(_NAME) is self:
-            importlib.import_module("scipy")
-            functions = importlib.import_module(f"{_NAME}._ufuncs")
-            if name in functions.__all__:
-                return getattr(functions, name)
-            del sys.modules[_NAME]
-        return getattr(importlib.import_module(_NAME), name)
+        with _LOADING:  # or two threads would both give the package its place back
+            if sys.modules.get(_NAME) is self:
+                importlib.import_module("scipy")
+                functions = importlib.import_module(f"{_NAME}._ufuncs")
+                if name in functions.__all__:
+                    return getattr(functions, name)
+                del sys.modules[_NAME]
+            return getattr(importlib.import_module(_NAME), name)
 
 
 def defer_scipy_special() -> None:

@@ -76,8 +76,10 @@ class RowStrata:
         expected = np.array([(users * each)[:, places == j].sum(axis=1) for j in range(len(self.bounds))]).T
         found, error = self.masses
         spread = np.hypot(error, ROUGHNESS * expected)
-        fit = -(surprise((found - expected) / spread, laplace=True) + np.log(spread)).sum(axis=1)
-        weights = crowds.weights * np.exp(fit - fit.max())
+        with np.errstate(divide="ignore"):
+            fit = np.log(crowds.weights)
+        fit -= (surprise((found - expected) / spread, laplace=True) + np.log(spread)).sum(axis=1)
+        weights = np.exp(fit - fit.max())
         return replace(crowds, weights=weights / weights.sum())
 
     def best(self, crowds: Crowds, noise: float, disagreement: float) -> int:

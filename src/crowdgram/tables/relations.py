@@ -384,6 +384,7 @@ def _named(dialect: Dialect, name: str, value: Value) -> str:
 
 def _window(group_by: Sequence[Value], order_by: Sequence[Value], *, running: bool = False) -> str:
     parts = [f"PARTITION BY {', '.join(one.sql for one in group_by)}"] if group_by else []
-    parts += [f"ORDER BY {', '.join(one.sql for one in order_by)}"] if order_by else []
+    # The direction is written: on a connection of the caller's own it may be another by default.
+    parts += [f"ORDER BY {', '.join(f'{one.sql} ASC' for one in order_by)}"] if order_by else []
     parts += ["ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"] if order_by and running else []
     return " ".join(parts)
