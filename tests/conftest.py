@@ -60,7 +60,15 @@ def group(nodeid):
     return path if path in SHARED else nodeid.partition("[")[0]
 
 
-DRAWING = ("tests/audit/", "tests/cli/", "tests/inference/", "tests/mechanisms/", "tests/paper/", "tests/releases/")
+DRAWING = (
+    "tests/audit/",
+    "tests/cli/",
+    "tests/explore/",
+    "tests/inference/",
+    "tests/mechanisms/",
+    "tests/paper/",
+    "tests/releases/",
+)
 """Folders whose tests draw fresh noise, which has no seed, as the examples of the documents do."""
 
 
