@@ -26,10 +26,10 @@ __all__ = [
     "average_error",
     "best_bound",
     "bias_of",
-    "bulk_points",
     "costs_if_known",
     "expected_errors",
     "part_saved_if_known",
+    "points",
     "share_above",
     "worth_knowing",
 ]
@@ -167,7 +167,7 @@ def bias_of(crowds: Crowds, bounds: Floats) -> tuple[Floats, Floats]:
     """2 TV(bound) for each of the crowds (rows) and bounds (columns): the part that the disagreement multiplies, and
     that of strangers.
     """
-    users, sizes, strange = _points(crowds)
+    users, sizes, strange = points(crowds)
     clipped = _Clipped.of(users * sizes, sizes, bounds)
     whole, theirs = clipped.variations(), clipped.variations(strange)
     return 2 * (whole - theirs), 2 * theirs
@@ -175,7 +175,7 @@ def bias_of(crowds: Crowds, bounds: Floats) -> tuple[Floats, Floats]:
 
 def share_above(crowds: Crowds, bound: float) -> tuple[float, float, float]:
     """The share of all rows that lies above a bound on users' rows: the mean over crowds, and a 95% interval."""
-    users, sizes, _ = _points(crowds)
+    users, sizes, _ = points(crowds)
     above = 1 - (users * np.minimum(sizes, bound)).sum(axis=1) / (users * sizes).sum(axis=1)
     order = np.argsort(above)
     cumulative = np.cumsum(crowds.weights[order])
@@ -194,13 +194,7 @@ class Spread:
     distance: Callable[[Floats, float], Floats]
 
 
-def bulk_points(crowds: Crowds) -> tuple[Floats, Floats]:
-    """Users of every crowd (rows), and their sizes."""
-    users, sizes, _ = _points(crowds)
-    return users, sizes
-
-
-def _points(crowds: Crowds) -> tuple[Floats, Floats, Floats]:
+def points(crowds: Crowds) -> tuple[Floats, Floats, Floats]:
     """Every bin's users spread evenly on the log scale over BIN_POINTS points, their sizes, and the part of strangers;
     without bins that no crowd has.
     """
@@ -215,7 +209,7 @@ def _costs(
     crowds: Crowds, noise: float | Floats, disagreement: float, spread: Spread | None, bounds: Floats | None = None
 ) -> _Costs:
     """`bounds`: those that are tried, each with its own noise; by default all that may be best."""
-    users, masses, strange = _points(crowds)
+    users, masses, strange = points(crowds)
     sizes, part = masses, disagreement + (1 - disagreement) * strange
     if spread is not None:
         # Strangers draw a centre towards them: what they hold of all rows is not part of their distance.

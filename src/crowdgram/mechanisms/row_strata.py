@@ -14,11 +14,11 @@ import numpy as np
 
 from ..arrays import Floats
 from ..tables import UNIT
-from .row_bound import Disagreement, bulk_points, expected_errors
+from .row_bound import Disagreement, expected_errors, points
 from .simplex import project
 from .user_sizes import ROUGHNESS, Crowds, surprise
 
-__all__ = ["LIGHT_BY", "RowStrata", "light_strata"]
+__all__ = ["RowStrata", "light_strata"]
 
 LIGHT_BY = 4
 """Users with so many times fewer rows than the contribution bound are a stratum of their own, ..."""
@@ -70,7 +70,7 @@ class RowStrata:
 
     def learned(self, crowds: Crowds) -> Crowds:
         """The crowds with the probabilities that they have once it is known what strata hold."""
-        users, sizes = bulk_points(crowds)
+        users, sizes, _ = points(crowds)
         places = np.minimum(np.searchsorted(self.bounds, sizes), len(self.bounds) - 1)
         each = np.minimum(sizes, self.bounds[-1]) / self.bounds[places]
         expected = np.array([(users * each)[:, places == j].sum(axis=1) for j in range(len(self.bounds))]).T

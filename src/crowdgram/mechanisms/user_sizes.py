@@ -19,6 +19,7 @@ from scipy.special import ndtri
 from ..arrays import Booleans, Floats, Integers
 from .measurements import inverse_variance_mean
 from .tuning import TUNING
+from .unimodal import rise_and_fall
 
 __all__ = ["ROUGHNESS", "Bins", "Crowds", "merged", "read", "surprise"]
 
@@ -200,7 +201,7 @@ def _reading(bins: Bins, first: int, last: int, gap: int | None, strangers: bool
     shape = np.zeros(len(bins.users))
     ends = [last + 1] if gap is None else [gap, last + 1]
     for begin, end in zip([first, *ends[:-1]], ends, strict=True):
-        shape[begin:end] = _rising_and_falling(bins.users[begin:end], widths[begin:end])
+        shape[begin:end] = rise_and_fall(bins.users[begin:end], widths[begin:end])
     alike = math.log2(sizes[last] / sizes[first]) < 1.0  # by design, most likely: nobody has rows of another order
     hidden = HEAVY_ROWS if strangers and not alike else HEAVY_ROWS[:0]
     tails, weights, parts, kinds = _tails(bins, shape, sizes, widths, last, hidden, may_end=strangers)
@@ -232,7 +233,7 @@ def _gaps(bins: Bins, first: int, last: int) -> list[tuple[int | None, float]]:
     """
     part = slice(first, last + 1)
     users, width = bins.users[part], _places(bins)[1][part]
-    one = _rising_and_falling(users, width)
+    one = rise_and_fall(users, width)
     rough = one + (ROUGHNESS * one) ** 2  # as one crowd would vary by chance, and as no crowd is a formula
 
     def misfit(fit: Floats) -> float:
@@ -241,7 +242,7 @@ def _gaps(bins: Bins, first: int, last: int) -> list[tuple[int | None, float]]:
 
     begin = int(np.argmax(one / width)) + 2
     two = [
-        np.append(_rising_and_falling(users[:cut], width[:cut]), _rising_and_falling(users[cut:], width[cut:]))
+        np.append(rise_and_fall(users[:cut], width[:cut]), rise_and_fall(users[cut:], width[cut:]))
         for cut in range(begin, len(users))
     ]
     if not two:
@@ -442,41 +443,3 @@ def _limits(chances: Floats, bins: Floats, laplace: bool) -> Floats:
         return normal
     single = -np.log(2 * chances) / math.sqrt(2)
     return normal + (single - normal) / np.sqrt(np.maximum(bins, 1.0))
-
-
-def _rising_and_falling(users: Floats, widths: Floats) -> Floats:
-    """Users in bins of these widths: the nearest (l2) non-negative density that rises to one bin and falls after it."""
-    density = users / widths
-    rising = _Falling.of(-density, widths)
-    falling = _Falling.of(-density[::-1], widths[::-1])
-    top = int(np.argmin(rising.errors[1:] + falling.errors[-2::-1]))
-    nearest = np.append(
-        -_Falling.of(-density[: top + 1], widths[: top + 1]).fit, _Falling.of(density[top + 1 :], widths[top + 1 :]).fit
-    )
-    return np.maximum(nearest, 0.0) * widths
-
-
-@dataclass(frozen=True)
-class _Falling:
-    """Isotonic regression, decreasing, by pooling adjacent violators: the fit, and the square errors of the fits to the
-    first 0, 1, 2, ... of the values.
-    """
-
-    fit: Floats
-    errors: Floats
-
-    @classmethod
-    def of(cls, values: Floats, weights: Floats) -> _Falling:
-        pools: list[tuple[float, float, int]] = []  # weight, mean, number of values
-        error, errors = 0.0, [0.0]
-        for mean, weight in zip(values.tolist(), weights.tolist(), strict=True):
-            number = 1
-            while pools and pools[-1][1] < mean:
-                other, least, more = pools.pop()
-                error += weight * other / (weight + other) * (mean - least) ** 2
-                mean = (weight * mean + other * least) / (weight + other)
-                weight, number = weight + other, number + more
-            pools.append((weight, mean, number))
-            errors.append(error)
-        means, numbers = [pool[1] for pool in pools], [pool[2] for pool in pools]
-        return cls(np.repeat(np.array(means, dtype=np.float64), numbers), np.array(errors))
