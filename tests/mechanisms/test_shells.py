@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from crowdgram.mechanisms.rounds import _groups
-from crowdgram.mechanisms.shells import Drift, Levels, Shells, Users, combine_levels, floor_shares, item_tilts
+from crowdgram.mechanisms.shells import STRANGE, Drift, Levels, Shells, Users, combine_levels, floor_shares, item_tilts
 
 ITEMS = 200
 SHARES = (1 / np.arange(1, ITEMS + 1)) / (1 / np.arange(1, ITEMS + 1)).sum()
@@ -85,6 +86,21 @@ def test_strangers_whom_no_level_measures_are_a_bias_of_their_share() -> None:
     added = np.sqrt(found[1] ** 2 - found[0] ** 2)
     assert added[1:] == pytest.approx(missed * np.sqrt(floor_shares(SHARES))[1:], rel=0.5)  # levels weigh on the first
     assert (found[1] > found[0]).all()
+
+
+def test_what_is_expected_of_strangers_is_no_more_than_two_in_l1() -> None:
+    """Each item may be off by much if all of them hold it, but they cannot all hold every item."""
+    drift = Drift()
+    groups = _groups(SHARES, np.ones(ITEMS))
+    expected, most = [], []
+    for strangers in (0.0, 1.0):
+        shells = _shells(strangers)
+        held = float(strangers * shells.shares @ np.sqrt(np.diag(shells.strange) / STRANGE))
+        _, _, bias, mean = combine_levels(shells, _levels(shells, 0.0, 1e-3), drift, groups, np.ones(ITEMS), SHARES)
+        expected.append(math.sqrt(2 / math.pi) * mean.sum())
+        most.append(math.sqrt(2 / math.pi) * bias.sum())
+    assert math.sqrt(expected[1] ** 2 - expected[0] ** 2) < 2 * held
+    assert most[1] - most[0] > expected[1] - expected[0]
 
 
 def test_the_error_of_a_level_s_mass_counts_in_the_answer() -> None:

@@ -17,7 +17,7 @@ from crowdgram.mechanisms.pilot_queries import (
     look_at_rows,
     row_reserves,
 )
-from crowdgram.mechanisms.row_bound import best_bound, bias_of, share_above, worth_knowing
+from crowdgram.mechanisms.row_bound import best_bound, bias_of, moved_squares, share_above, worth_knowing
 from crowdgram.mechanisms.user_sizes import Bins, read
 from crowdgram.privacy import Guarantee, Spending
 
@@ -144,7 +144,7 @@ def test_the_farthest_bin_that_stands_out_is_noise_as_likely_as_its_size_says():
         doubts.append(doubt)
         assert crowd.weights.sum() == pytest.approx(1.0)
         assert crowd.typical[crowd.sizes > 1024].max() == pytest.approx(users)
-    assert 0.5 > doubts[0] > 2 * doubts[1] > 4 * doubts[2]
+    assert 0.5 > doubts[0] > 1.5 * doubts[1] > 3 * doubts[2]
     assert doubts[2] < 0.01
 
 
@@ -163,6 +163,33 @@ def test_strangers_cost_their_whole_difference_and_others_a_part():
     assert ordinary > 0
     kept, lost = best_bound(beside, 5.0, 0.3), best_bound(alone, 5.0, 0.3)
     assert kept.size > 2 * lost.size
+
+
+def test_users_of_one_size_are_believed_where_a_wider_group_would_not_fit():
+    """Forty robots of 300 rows each, behind noise: the bins beside theirs show nobody."""
+    seen = bins(BULK | {300: 25.0}, WIDE, deviation=5.9)
+    there = int(np.searchsorted(seen.edges, 300))
+    nobody = seen.users.copy()
+    nobody[there] = 0.0
+    nobody[there + 1] -= 8.0
+    there_too = replace(seen, users=np.where(np.arange(len(nobody)) == there + 1, nobody, seen.users))
+    chances = []
+    for each in (replace(seen, users=nobody), there_too):
+        crowds = read(each, strangers=True)
+        many = crowds.users[:, there] > 10
+        chances.append(float(crowds.weights[many].sum()))
+    assert chances[0] < 0.01
+    assert chances[1] > 0.05
+
+
+def test_what_a_bound_moves_is_summed_in_squares_over_users():
+    crowd = read(bins(BULK | {300: 60.0}, WIDE, deviation=1.0))
+    crowd = replace(crowd, octaves=np.zeros(len(crowd.sizes)), users=np.rint(crowd.users))  # a bin's users are alike
+    squares = moved_squares(crowd, 90.0)
+    for users, found in zip(crowd.users, squares, strict=True):
+        rows = np.repeat(crowd.sizes, users.astype(int))
+        kept = np.minimum(rows, 90.0)
+        assert found == pytest.approx(float(((rows / rows.sum() - kept / kept.sum()) ** 2).sum()))
 
 
 def test_the_bias_of_a_bound_is_what_it_moves_between_users():

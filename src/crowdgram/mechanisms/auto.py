@@ -40,9 +40,11 @@ from .row_bound import (
     average_error,
     best_bound,
     bias_of,
+    moved_squares,
     share_above,
 )
 from .row_strata import RowStrata, light_strata
+from .simplex import project
 from .user_sizes import Bins, Crowds
 from .users_by_distance import Facts
 
@@ -166,7 +168,7 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
         above, low, high = share_above(rows.crowds, rows.bound)
         parameters |= {"rows_above_bound": above, "rows_above_bound_low": low, "rows_above_bound_high": high}
         if not pilot.given:
-            bias, most = _clipping_bias(rows.crowds, rows.bound, rows.disagreement)
+            bias, most = _clipping_bias(rows, pilot.tastes.mean_distance)
     elif pilot.rows is not None and not pilot.given:  # rows could not be seen, and equal weights stand in for them
         bias, most = 2 * WEIGHTING_DISTANCE * disagreement.mean, 2 * WEIGHTING_DISTANCE * disagreement.root_mean_square
     if pilot.row_cap > 1:
@@ -188,12 +190,22 @@ def _plain(counts: Counts, spending: PureFinish, pilot: Pilot, prior: Floats | N
     return replace(made, users=pilot.all_users)
 
 
-def _clipping_bias(crowds: Crowds, bound: int, disagreement: Disagreement) -> tuple[float, float]:
-    """The l1 bias of a bound: what is expected of it, and its root mean square."""
+def _clipping_bias(rows: _NoisyRows, scatter: float) -> tuple[float, float]:
+    """The l1 bias of a bound: what is expected of it, and its root mean square. Heavy users disagree with the crowd
+    together, and each by itself, as users do who are this far from it, squared; in all by no more than is possible.
+    """
+    crowds, bound, disagreement = rows.crowds, rows.bound, rows.disagreement
+    assert crowds is not None
     moved, strange = (each[:, 0] for each in bias_of(crowds, np.array([float(bound)])))
-    square = disagreement.root_mean_square**2 * float(crowds.weights @ moved**2)
-    expected = float(average_error(crowds.weights, disagreement.mean * moved + strange))
-    return expected, math.sqrt(square + float(crowds.weights @ strange**2))
+    shares = project(rows.sums / max(float(rows.sums.sum()), 1.0))
+    length = math.sqrt(2 / math.pi * scatter) * float(np.sqrt(shares * (1 - shares)).sum())
+    alone = length / math.sqrt(max(1 - float(shares @ shares), 1e-300)) * np.sqrt(moved_squares(crowds, bound))
+
+    def together(part: float) -> Floats:
+        return np.minimum(np.hypot(part * moved, alone), moved) + strange
+
+    expected = float(average_error(crowds.weights, together(disagreement.mean)))
+    return expected, math.sqrt(float(crowds.weights @ together(disagreement.root_mean_square) ** 2))
 
 
 @dataclass(frozen=True)

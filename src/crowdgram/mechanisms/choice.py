@@ -16,7 +16,15 @@ from ..tables import UNIT, Counts
 from .budget import Allowance
 from .pilot import Pilot
 from .pilot_queries import HALVES
-from .row_bound import Disagreement, Spread, average_error, best_bound, costs_if_known, worth_knowing
+from .row_bound import (
+    Disagreement,
+    Spread,
+    average_error,
+    best_bound,
+    costs_at_one_bound,
+    costs_if_known,
+    worth_knowing,
+)
 from .tastes import look_at_tastes
 from .user_sizes import Crowds
 
@@ -93,7 +101,9 @@ class _Prices:
 
 
 def _plain_prices(spending: Looks, pilot: Pilot, crowds: Crowds, items: int) -> Floats:
-    """The predicted l1 errors of Laplace noise at its best bounds, or at the one that was given."""
+    """The predicted l1 errors of Laplace noise at its best bounds, which strata of users tell, or at the one that was
+    given.
+    """
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     if pilot.given:
         return noise * pilot.row_cap / (crowds.users @ crowds.sizes)
@@ -143,8 +153,8 @@ class RoundsModel:
         return cls(noise, Spread(shares, (*DISTANCE_MIX[1], STRANGER), distance))
 
     def prices(self, crowds: Crowds) -> Floats:
-        """The predicted l1 errors."""
-        return costs_if_known(crowds, self.noise, Disagreement.prior().mean, self.spread)
+        """The predicted l1 errors: at one bound for all crowds, as rounds cannot mend it once they have summed."""
+        return costs_at_one_bound(crowds, self.noise, Disagreement.prior().mean, self.spread)
 
     def worth_knowing(self, pilot: Pilot) -> float:
         return worth_knowing(pilot.crowds, self.noise, Disagreement.prior().mean, self.spread)

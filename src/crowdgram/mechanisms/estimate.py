@@ -111,7 +111,7 @@ def combine(
     sampling_variance: float | None,
     parameters: Parameters,
     expected_bias: Floats | None = None,
-    within: tuple[Floats, Floats] | None = None,
+    within: Floats | None = None,
 ) -> Estimate:
     """Make an estimate of noisy shares and what shrinkage made of them.
 
@@ -120,14 +120,14 @@ def combine(
     around the shares as measured, whose errors are known, and wide enough to hold the probability; a share measured
     below 0 is as good as one of 0, or its interval would be narrower than noise allows.
     expected_bias: what it is expected to be, for the predicted error. `sampling_variance`: of the table's own answer,
-    summed over items. `within`: the part of the bias, and of the expected one, that shrinkage was told of.
+    summed over items. `within`: the part of the expected bias that shrinkage was told of.
     """
     probabilities = project(shrunk.means)
     full = divisor.variances(raw, noise)
     beside = np.maximum(full - noise**2, 0.0) + bias**2
-    told, expected = (np.zeros(1), np.zeros(1)) if within is None else within
-    spreads = shrunk.spreads**2 * (noise**2 + expected**2) / np.maximum(noise**2 + told**2, 1e-300)
-    likely = beside - bias**2 + (bias if expected_bias is None else expected_bias) ** 2 - expected**2
+    told = np.zeros(1) if within is None else within
+    spreads = shrunk.spreads**2
+    likely = beside - bias**2 + (bias if expected_bias is None else expected_bias) ** 2 - told**2
     multinomial = probabilities * (1 - probabilities)
     sampling = None
     if sampling_variance is not None:

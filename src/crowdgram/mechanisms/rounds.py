@@ -96,7 +96,7 @@ class _Answer:
 
     @property
     def deviations(self) -> Floats:
-        return np.sqrt(self.noise + self.bias**2)
+        return np.sqrt(self.noise + self.expected**2)
 
 
 def run_rounds(
@@ -373,7 +373,7 @@ def _estimate(
         sampling_variance=sampling,
         parameters=parameters,
         expected_bias=expected,
-        within=(answer.bias, answer.expected),
+        within=answer.expected,
     )
     return replace(made, total=_total(past, facts))
 

@@ -26,8 +26,10 @@ __all__ = [
     "average_error",
     "best_bound",
     "bias_of",
+    "costs_at_one_bound",
     "costs_if_known",
     "expected_errors",
+    "moved_squares",
     "part_saved_if_known",
     "points",
     "share_above",
@@ -139,12 +141,16 @@ def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread
     return ChosenBound(float(costs.bounds[best]), float(expected[best]), *parts)
 
 
-def costs_if_known(crowds: Crowds, noise: float, disagreement: float, spread: Spread | None = None) -> Floats:
-    """The l1 error for each crowd, at its own best bound. `spread`: how sizes lie around masses, if they are not the
-    same.
-    """
-    best: Floats = _costs(crowds, noise, disagreement, spread).total.min(axis=1)
+def costs_if_known(crowds: Crowds, noise: float, disagreement: float) -> Floats:
+    """The l1 error for each crowd, at its own best bound."""
+    best: Floats = _costs(crowds, noise, disagreement, None).total.min(axis=1)
     return best
+
+
+def costs_at_one_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread) -> Floats:
+    """The l1 error for each crowd, at the bound that is best for all of them. `spread`: how sizes lie around masses."""
+    costs = _costs(crowds, noise, disagreement, spread)
+    return costs.total[:, int(np.argmin(costs.expected))]
 
 
 def expected_errors(crowds: Crowds, bounds: Floats, noise: Floats, disagreement: float) -> Floats:
@@ -171,6 +177,15 @@ def bias_of(crowds: Crowds, bounds: Floats) -> tuple[Floats, Floats]:
     clipped = _Clipped.of(users * sizes, sizes, bounds)
     whole, theirs = clipped.variations(), clipped.variations(strange)
     return 2 * (whole - theirs), 2 * theirs
+
+
+def moved_squares(crowds: Crowds, bound: float) -> Floats:
+    """For each crowd: how far the bound moves users' shares of the sum, squared, over all users."""
+    users, sizes, _ = points(crowds)
+    kept = np.minimum(sizes, bound)
+    moved = sizes / (users @ sizes)[:, None] - kept / (users @ kept)[:, None]
+    squares: Floats = (users * moved**2).sum(axis=1)
+    return squares
 
 
 def share_above(crowds: Crowds, bound: float) -> tuple[float, float, float]:

@@ -52,6 +52,8 @@ NEARLY_BEST = 1.02
 """Of levels that are predicted to err by no more than this, over the best, those are taken that reach farthest: what is
 measured is known better than what is predicted.
 """
+STRANGE = 2 * math.pi
+"""The variance that makes a normal vector, whose deviations sum to 1, as long in l1 as users are who share nothing."""
 FIRST_LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995)
 """Quantiles of users' sizes at which the lowest level may end."""
 
@@ -100,13 +102,15 @@ class Users:
 
 @dataclass(frozen=True)
 class Shells:
-    """radii: upper ends. masses: D_l. own: the covariance of the q_l that comes of users' own scatter and of strangers,
-    for an item of share 1. firsts: where the lowest level may end. unit: the size of a user with one row.
+    """radii: upper ends. masses: D_l. own: the covariance of the q_l that comes of users' own scatter, for an item of
+    share 1. strange: that which comes of strangers, for a moment of drift of 1. firsts: where the lowest level may end.
+    unit: the size of a user with one row.
     """
 
     radii: Floats
     masses: Floats
     own: Floats
+    strange: Floats
     firsts: tuple[int, ...]
     unit: float
 
@@ -114,7 +118,7 @@ class Shells:
     def of(cls, crowd: Users, spread: float, top: float = 0.0) -> Shells:
         """`spread`: sum_i f_i / a_i^2, the square size of a user with one row.
 
-        Strangers agree with each other, and not with the crowd: they are as one user who draws one item.
+        Strangers agree with each other, and not with the crowd: they are 2 away from it in l1.
         """
         order = np.argsort(crowd.sizes)
         users, sizes, masses, strange = (
@@ -134,9 +138,10 @@ class Shells:
         count = len(radii) if top else int((mass > 1e-7 * mass.sum()).sum())
         radii, parts, mass = radii[:count], parts[:, :count], np.maximum(mass[:count], 1e-12)
         theirs = np.minimum((users * strange * masses / sizes) @ parts / mass, 1.0)
-        own = (parts.T * users) @ parts / np.outer(mass, mass) / spread + np.outer(theirs, theirs)
+        own = (parts.T * users) @ parts / np.outer(mass, mass) / spread
+        apart = STRANGE * np.outer(theirs, theirs)
         firsts = {min(int(np.searchsorted(radii, quantile(q))), count - 1) for q in FIRST_LEVELS}
-        return cls(radii, mass, own, tuple(sorted(firsts)), math.sqrt(spread))
+        return cls(radii, mass, own, apart, tuple(sorted(firsts)), math.sqrt(spread))
 
     @cached_property
     def shares(self) -> Floats:
@@ -193,19 +198,23 @@ class Drift:
         walks = []
         for shape in range(len(POWERS)):
             weights = self.posterior * (self.shape == shape)
-            walks.append(_mean_root(weights, self.low) * low + _mean_root(weights, self.high) * high)
+            walk = _mean_root(weights, self.low) * low + _mean_root(weights, self.high) * high
+            walks.append(walk + weights.sum() * shells.strange)
         return [shells.own, *walks]
 
     def deviations(self, shells: Shells, combination: Floats, moments: Floats) -> tuple[Floats, Floats]:
         """The standard deviation of a combination of the q_l, for items with these moments: its root mean square over
         the posterior, and its mean.
         """
-        own, low, high = (
-            max(float(combination @ one @ combination), 0.0) for one in (shells.own, *shells.walks(self._told))
+        own, strange, low, high = (
+            max(float(combination @ one @ combination), 0.0)
+            for one in (shells.own, shells.strange, *shells.walks(self._told))
         )
         walked, posterior = self.low * low + self.high * high, self.posterior
         by_shape = np.bincount(self.shape, posterior * walked, len(POWERS))
-        root: Floats = np.sqrt(moments[0] * own + by_shape @ moments[1:])
+        # Strangers may all hold one item, and which is a matter of its share.
+        root: Floats = np.sqrt(moments[0] * (own + strange / STRANGE) + by_shape @ moments[1:])
+        walked = walked + strange
         # The mean over the posterior is smooth in the share: some items tell it for those between.
         order = np.argsort(moments[0])
         logs = np.log(moments[0][order])
@@ -226,9 +235,9 @@ class Drift:
             return
         contrast = np.diff(np.eye(count), axis=0)
         mix = levels.mixing(shells)
-        own = mix @ shells.own @ mix.T
+        own, strange = (mix @ each @ mix.T for each in (shells.own, shells.strange))
         low, high = (mix @ walk @ mix.T for walk in shells.walks(self._told))
-        stacked = self.low[:, None, None] * low + self.high[:, None, None] * high
+        stacked = self.low[:, None, None] * low + self.high[:, None, None] * high + strange
         steps = contrast @ mix @ shells.octaves
         posterior = self.posterior
         variances = []

@@ -34,13 +34,17 @@ ROUGHNESS = 0.15
 HEAVY_ROWS = np.geomspace(0.01, 3.0, 6)
 """Rows that *heavy* users, with rows of another order than all others, may have, over the rows of the others."""
 HEAVY_WIDTH = 0.7
-"""They lie around one size, with this standard deviation in octaves."""
+"""They lie around one size, with this standard deviation in octaves, or, as likely, all in one bin."""
 NO_HEAVY_USERS = 0.7
 """Prior probability that there are no heavy users."""
 UNLIKELY_READING = 0.01
 """Readings that are less likely are left out."""
 UNLIKELY_CROWDS = 0.02
 """The least likely crowds, with this probability in all, do not count in what is expected."""
+TAILS_BESIDE = 8
+"""Tails of a crowd that heavy users are thought of beside."""
+UNLIKELY_TAIL = 5e-3
+"""Tails that are less likely, over the likeliest, are left out."""
 LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
 
@@ -88,7 +92,7 @@ class Crowds:
     `sizes[j]`, spread over `octaves[j]` around it. `error` is the standard deviation of the number of users that are
     seen; users of larger size than `seen` are not. strangers[t, j]: the part of these users who do not continue the
     crowd, but come after a gap. readings[t]: the number of the reading that row t belongs to; a reading says which bins
-    hold users and which hold noise only. kinds[t]: the number of what row t says of heavy users; 0: there are none.
+    hold users and which hold noise only. kinds[t]: the number of where row t has heavy users; 0: nowhere.
     """
 
     sizes: Floats
@@ -113,7 +117,7 @@ class Crowds:
 
     @cached_property
     def settled(self) -> Crowds:
-        """The typical crowd of each reading and each kind of heavy users."""
+        """The typical crowd of each reading and each place of heavy users."""
         both, inverse = np.unique(np.stack([self.readings, self.kinds]), axis=1, return_inverse=True)
         weights: Floats = np.bincount(inverse.ravel(), self.weights).astype(np.float64)
         users = np.array([self._typical(inverse.ravel() == one) for one in range(len(weights))])
@@ -281,9 +285,9 @@ def _tails(
     c anything from 0 (a power law) to a log-normal's. They begin within what is seen; or, if a crowd `may_end` sharply
     (nobody flies on more days than a year has), with its last bin, for the misfit that is expected of the bins before.
     Beside it there may be a group of heavy users (robots, shared accounts): any share of rows, in any octave, is as
-    likely as another. The likelihood is that of the last octaves seen and of the noise beyond, of each look by itself:
-    of Laplace noise, rounded at the top, as crowds are no formula. Returns users, probabilities, the part who are
-    heavy, and which group it is.
+    likely as another; it is as wide as HEAVY_WIDTH, or all in one bin. The likelihood is that of the last octaves seen
+    and of the noise beyond, of each look by itself: of Laplace noise, rounded at the top, as crowds are no formula.
+    Returns users, probabilities, the part who are heavy, and where these are.
     """
     x = np.log2(sizes)
     top = int(np.argmax(shape / widths))
@@ -305,30 +309,38 @@ def _tails(
         own = np.concatenate([own, np.where(beyond, shape[last] / widths[last] * falling, seen)])
         prior = np.concatenate([prior, prior - 0.5 * float((~beyond).sum())])
     places = x[last] + np.arange(0.5, REACH)
-    few = np.where(beyond, np.exp(-(((x[part] - places[:, None]) / HEAVY_WIDTH) ** 2) / 2) * widths[part], 0.0)
+    around = np.where(beyond, np.exp(-(((x[part] - places[:, None]) / HEAVY_WIDTH) ** 2) / 2) * widths[part], 0.0)
+    few = np.concatenate([around, np.eye(len(away))[beyond]])
     few *= float(shape @ sizes) / np.maximum(few @ sizes[part], 1e-9)[:, None]
-    groups = (hidden[:, None, None] * few).reshape(-1, len(away))
-    strange = np.concatenate([np.zeros((1, len(away))), groups])
-    expected = (own[:, None, :] + strange).reshape(-1, len(away))
-    chances = np.append(NO_HEAVY_USERS, np.full(len(groups), (1 - NO_HEAVY_USERS) / max(len(groups), 1)))
-    fit = np.add.outer(prior, np.log(chances)).ravel()
-    fit -= 0.5 * ((seen - expected)[:, ~beyond] ** 2 / variance[~beyond]).sum(axis=1)
-    for look in bins.looks:
-        away = (look.users[part] - expected)[:, beyond] / look.deviations[part][beyond]
-        fit -= surprise(away, look.laplace).sum(axis=1)
-    weights = np.exp(fit - fit.max()).reshape(len(own), len(strange))
-    # Beside heavy users, only the likeliest tail of the crowd itself.
-    kinds = np.append(np.zeros(len(own), dtype=np.int64), np.arange(1, len(strange)))
-    tail = np.append(np.arange(len(own)), weights[:, 1:].argmax(axis=0))
-    weights = np.append(weights[:, 0], weights[:, 1:].sum(axis=0))
-    keep = weights > 1e-3 * weights.max()
-    kinds, tail, weights = kinds[keep], tail[keep], weights[keep]
-    expected = own[tail] + strange[kinds]
+    ways = np.array([len(around), len(few) - len(around)])
+    chances = np.repeat((1 - NO_HEAVY_USERS) / 2 / np.maximum(ways * len(hidden), 1), ways * len(hidden))
+    groups = (few[:, None, :] * hidden[:, None]).reshape(-1, len(away))
+
+    def fit(expected: Floats) -> Floats:
+        found: Floats = -0.5 * ((seen - expected)[..., ~beyond] ** 2 / variance[~beyond]).sum(axis=-1)
+        for look in bins.looks:
+            off = (look.users[part] - expected)[..., beyond] / look.deviations[part][beyond]
+            found -= surprise(off, look.laplace).sum(axis=-1)
+        return found
+
+    alone = prior + fit(own)
+    weights = np.exp(alone - alone.max())
+    # Beside heavy users, a few tails of the crowd itself stand for all; and of these, the likeliest.
+    best = np.argsort(-weights)[:TAILS_BESIDE]
+    beside = np.exp(prior[best, None] + fit(own[best, None, :] + groups) - alone.max())
+    beside *= chances / NO_HEAVY_USERS * weights.sum() / weights[best].sum()
+    kinds = np.append(np.zeros(len(own), dtype=np.int64), np.repeat(np.arange(1, len(few) + 1), len(hidden)))
+    own = np.concatenate([own, own[best[beside.argmax(axis=0)]]])
+    strange = np.concatenate([np.zeros((len(weights), len(away))), groups])
+    weights = np.append(weights, beside.sum(axis=0))
+    keep = weights > UNLIKELY_TAIL * weights.max()
+    own, strange, kinds, weights = own[keep], strange[keep], kinds[keep], weights[keep]
+    expected = own + strange
     tails = np.zeros((len(weights), len(sizes)))
     tails[:, part] = np.where(beyond, expected, 0.0)
     left = np.cumsum(tails[:, ::-1], axis=1)[:, ::-1]
     parts = np.zeros(tails.shape)
-    parts[:, part] = np.where(beyond, strange[kinds] / np.maximum(expected, 1e-300), 0.0)
+    parts[:, part] = np.where(beyond, strange / np.maximum(expected, 1e-300), 0.0)
     return np.where(left > LEAST, tails, 0.0), weights / weights.sum(), parts, kinds
 
 
