@@ -42,6 +42,8 @@ deviation of users over the second number.
 """
 DISTANCE_MIX = (0.5, 0.35, 0.15), (0.5, 1.0, 2.0)
 """How far users are from a centre: parts of them, and their distances over the root mean square of all."""
+UNMEASURED = 0.5
+"""What is left of the bias of a bound if levels measure how users differ with their distance."""
 BLIND = 1e9
 """The noise of rounds that cannot see the crowd."""
 STRANGER = math.inf
@@ -132,6 +134,11 @@ class RoundsModel:
     noise: float
     spread: Spread
 
+    @property
+    def disagreement(self) -> float:
+        """Of heavy users with the crowd, as far as levels leave it."""
+        return UNMEASURED * Disagreement.prior().mean
+
     @classmethod
     def of(cls, budget: Allowance, pilot: Pilot, taste: float, strange: float, items: int) -> RoundsModel:
         """For users of m rows with a mean square distance of (1 - ||p||^2) (t + (1 - t) / m), t the taste, but for
@@ -154,10 +161,10 @@ class RoundsModel:
 
     def prices(self, crowds: Crowds) -> Floats:
         """The predicted l1 errors: at one bound for all crowds, as rounds cannot mend it once they have summed."""
-        return costs_at_one_bound(crowds, self.noise, Disagreement.prior().mean, self.spread)
+        return costs_at_one_bound(crowds, self.noise, self.disagreement, self.spread)
 
     def worth_knowing(self, pilot: Pilot) -> float:
-        return worth_knowing(pilot.crowds, self.noise, Disagreement.prior().mean, self.spread)
+        return worth_knowing(pilot.crowds, self.noise, self.disagreement, self.spread)
 
     def noise_part(self, pilot: Pilot) -> float:
-        return best_bound(pilot.crowds, self.noise, Disagreement.prior().mean, self.spread).noise
+        return best_bound(pilot.crowds, self.noise, self.disagreement, self.spread).noise
