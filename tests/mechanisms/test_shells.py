@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crowdgram.mechanisms.rounds import _groups
-from crowdgram.mechanisms.shells import STRANGE, Drift, Levels, Shells, Users, combine_levels, floor_shares, item_tilts
+from crowdgram.mechanisms.shells import APART, Drift, Levels, Shells, Users, combine_levels, floor_shares, item_tilts
 
 ITEMS = 200
 SHARES = (1 / np.arange(1, ITEMS + 1)) / (1 / np.arange(1, ITEMS + 1)).sum()
@@ -95,7 +95,7 @@ def test_what_is_expected_of_strangers_is_no_more_than_two_in_l1() -> None:
     expected, most = [], []
     for strangers in (0.0, 1.0):
         shells = _shells(strangers)
-        held = float(strangers * shells.shares @ np.sqrt(np.diag(shells.strange) / STRANGE))
+        held = float(strangers * shells.shares @ np.sqrt(np.diag(shells.strange) / APART))
         _, _, bias, mean = combine_levels(shells, _levels(shells, 0.0, 1e-3), drift, groups, np.ones(ITEMS), SHARES)
         expected.append(math.sqrt(2 / math.pi) * mean.sum())
         most.append(math.sqrt(2 / math.pi) * bias.sum())

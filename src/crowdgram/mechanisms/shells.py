@@ -52,7 +52,7 @@ NEARLY_BEST = 1.02
 """Of levels that are predicted to err by no more than this, over the best, those are taken that reach farthest: what is
 measured is known better than what is predicted.
 """
-STRANGE = 2 * math.pi
+APART = 2 * math.pi
 """The variance that makes a normal vector, whose deviations sum to 1, as long in l1 as users are who share nothing."""
 FIRST_LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995)
 """Quantiles of users' sizes at which the lowest level may end."""
@@ -139,7 +139,7 @@ class Shells:
         radii, parts, mass = radii[:count], parts[:, :count], np.maximum(mass[:count], 1e-12)
         theirs = np.minimum((users * strange * masses / sizes) @ parts / mass, 1.0)
         own = (parts.T * users) @ parts / np.outer(mass, mass) / spread
-        apart = STRANGE * np.outer(theirs, theirs)
+        apart = APART * np.outer(theirs, theirs)
         firsts = {min(int(np.searchsorted(radii, quantile(q))), count - 1) for q in FIRST_LEVELS}
         return cls(radii, mass, own, apart, tuple(sorted(firsts)), math.sqrt(spread))
 
@@ -213,7 +213,7 @@ class Drift:
         walked, posterior = self.low * low + self.high * high, self.posterior
         by_shape = np.bincount(self.shape, posterior * walked, len(POWERS))
         # Strangers may all hold one item, and which is a matter of its share.
-        root: Floats = np.sqrt(moments[0] * (own + strange / STRANGE) + by_shape @ moments[1:])
+        root: Floats = np.sqrt(moments[0] * (own + strange / APART) + by_shape @ moments[1:])
         walked = walked + strange
         # The mean over the posterior is smooth in the share: some items tell it for those between.
         order = np.argsort(moments[0])
