@@ -209,22 +209,22 @@ class Spread:
     distance: Callable[[Floats, float], Floats]
 
 
-def points(crowds: Crowds) -> tuple[Floats, Floats, Floats]:
-    """Every bin's users spread evenly on the log scale over BIN_POINTS points, their sizes, and the part of strangers;
+def points(crowds: Crowds, number: int = BIN_POINTS) -> tuple[Floats, Floats, Floats]:
+    """Every bin's users spread evenly on the log scale over so many points, their sizes, and the part of strangers;
     without bins that no crowd has.
     """
-    inside = (np.arange(BIN_POINTS) + 0.5) / BIN_POINTS - 0.5
+    inside = (np.arange(number) + 0.5) / number - 0.5
     sizes = crowds.sizes[:, None] * np.exp2(crowds.octaves[:, None] * inside)
     present = crowds.users.max(axis=0) > 0
-    users = np.repeat(crowds.users[:, present] / BIN_POINTS, BIN_POINTS, axis=1)
-    return users, sizes[present].ravel(), np.repeat(crowds.strangers[:, present], BIN_POINTS, axis=1)
+    users = np.repeat(crowds.users[:, present] / number, number, axis=1)
+    return users, sizes[present].ravel(), np.repeat(crowds.strangers[:, present], number, axis=1)
 
 
 def _costs(
     crowds: Crowds, noise: float | Floats, disagreement: float, spread: Spread | None, bounds: Floats | None = None
 ) -> _Costs:
     """`bounds`: those that are tried, each with its own noise; by default all that may be best."""
-    users, masses, strange = points(crowds)
+    users, masses, strange = points(crowds, BIN_POINTS if spread is None else 1)  # a spread is wider than a bin
     sizes, part = masses, disagreement + (1 - disagreement) * strange
     if spread is not None:
         # Strangers draw a centre towards them: what they hold of all rows is not part of their distance.
