@@ -321,8 +321,8 @@ def _combined(past: list[_Round], drift: Drift, groups: list[ItemGroup], shares:
         if answer is None:
             answer = _Answer(values, noise, bias, expected)
             continue
-        more = bias - answer.bias
-        weight = np.clip((answer.noise - answer.bias * more) / (answer.noise + noise + more**2), 0.0, 1.0)
+        more = expected - answer.expected
+        weight = np.clip((answer.noise - answer.expected * more) / (answer.noise + noise + more**2), 0.0, 1.0)
         answer = _Answer(
             weight * values + (1 - weight) * answer.values,
             weight**2 * noise + (1 - weight) ** 2 * answer.noise,
