@@ -48,15 +48,19 @@ SHARED = (
     "tests/test_site.py",
 )
 """Files whose tests share what takes long to make: one worker runs all of them."""
+ALONE = "tests/test_docs.py", "tests/mechanisms/test_intervals.py", "tests/releases/test_outcomes.py"
+"""Files with tests of many long cases, which share nothing: any worker runs each of them."""
 
 
 def group(nodeid):
     """The tests that one worker runs: all of Spark's, for one Java machine, and of PostgreSQL, for one server; those of
-    some files; or all cases of one.
+    some files; or all cases of one, or one case.
     """
     path, _, name = nodeid.partition("::")
     if shared := [one for one in ("spark", "postgres") if one in name]:
         return shared[0]
+    if path in ALONE:
+        return nodeid
     return path if path in SHARED else nodeid.partition("[")[0]
 
 
