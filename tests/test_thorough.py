@@ -51,6 +51,7 @@ def test_all_combinations_if_thorough(monkeypatch):
         ("tests/tables/test_rows.py::test_a[postgres]", "postgres"),
         ("tests/test_site.py::test_a", "tests/test_site.py"),
         ("tests/tables/test_rows.py::test_a[duckdb]", "tests/tables/test_rows.py::test_a"),
+        ("tests/test_docs.py::test_a[README.md]", "tests/test_docs.py::test_a[README.md]"),
     ],
 )
 def test_what_one_worker_runs(nodeid, expected):
