@@ -1,4 +1,4 @@
-"""Theorems 4 and 6 under the worst mechanism that the phases allow, which takes the finish that hurts most.
+"""Theorems 6 and 7 under the worst mechanism that the phases allow, which takes the finish that hurts most.
 
 Losses of Laplace and Gaussian noise are known, so what it loses at epsilon is an integral over noisy outcomes, which
 has to be within delta. Sums over cells stand for it; they are off by far less than the room that is left.
@@ -70,7 +70,7 @@ def test_a_finish_that_noisy_looks_choose(seed):
         looks.laplace(one.purpose, NOTHING, bound=UNIT, epsilon=one.epsilon)
     losses, masses = joined(*map(laplace_losses, parts))
     mu, left = looks.remaining_mu(3), looks.remaining_epsilon()
-    assert 0.9 * delta < worst(losses, masses, epsilon, mu, left) <= delta
+    assert 0.8 * delta < worst(losses, masses, epsilon, mu, left) <= delta  # a look is charged as randomised response
     assert worst(losses, masses, epsilon, gaussian_mu(epsilon, delta), left) > delta  # had the looks been free
 
 

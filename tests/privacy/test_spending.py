@@ -25,6 +25,7 @@ from crowdgram.privacy import (
     ThresholdEvent,
     check,
     delta_spent,
+    remaining_mu,
     epsilon_spent,
 )
 
@@ -143,18 +144,37 @@ def test_a_reserve_is_not_raised():
     assert looks(ADD_REMOVE, LOOK, Reserve("look", BOUND, 0.05)).reserved == looks(ADD_REMOVE, LOOK).reserved
 
 
-def test_gaussian_rounds_reckon_with_all_of_the_reserve():
+def test_gaussian_rounds_pay_for_looks_that_were_drawn():
     plain, used, unused = looks(), looks(ADD_REMOVE, LOOK), looks(ADD_REMOVE, LOOK)
     used.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
-    assert unused.remaining_mu(3) == used.remaining_mu(3) < plain.remaining_mu(3)
-    assert used.rounds().remaining_mu(3) == unused.remaining_mu(3)
+    assert unused.remaining_mu(3) == plain.remaining_mu(3) > used.remaining_mu(3) > unused.least_mu(3)
+    assert used.rounds().remaining_mu(3) == used.remaining_mu(3)
 
 
-def test_a_gaussian_round_may_not_use_the_reserve():
-    """What a path that skips the reserve could afford by itself is refused all the same."""
-    rounds = looks(ADD_REMOVE, Reserve("look", BOUND, 0.3), sampler=NO_NOISE).rounds()
+def test_a_gaussian_round_may_not_spend_what_a_look_took():
+    phase = looks(ADD_REMOVE, Reserve("look", BOUND, 0.3), sampler=NO_NOISE)
+    before = phase.remaining_mu(3)
+    drawn = looks(ADD_REMOVE, Reserve("look", BOUND, 0.3))
+    drawn.laplace("look", SUMS, bound=BOUND, epsilon=0.3)
     with pytest.raises(PrivacyViolation):
-        rounds.gaussian("round", SUMS, bound=BOUND, mu=looks().remaining_mu(3))
+        drawn.rounds().gaussian("round", SUMS, bound=BOUND, mu=before)
+
+
+def test_a_path_that_could_pay_by_itself_is_refused_if_the_looks_cannot():
+    """After several looks what a path may spend by itself is more than what looks leave that outcomes may choose."""
+    parts = [0.05, 0.24, 0.1]
+    phase = looks(ADD_REMOVE, *(Reserve(f"look {part}", BOUND, part) for part in parts))
+    for part in parts:
+        phase.laplace(f"look {part}", SUMS, bound=BOUND, epsilon=part)
+    rounds, alone = phase.rounds(), remaining_mu(ADD_REMOVE, phase.events, 3)
+    assert rounds.remaining_mu(3) < alone
+    with pytest.raises(PrivacyViolation, match="than the looks left"):
+        rounds.gaussian("round", SUMS, bound=BOUND, mu=alone)
+
+
+def test_rounds_have_a_limit_of_coordinates():
+    with pytest.raises(PrivacyViolation, match="than the looks left"):
+        looks(sampler=NO_NOISE).rounds().gaussian("round", SUMS, bound=BOUND, mu=0.01, dimension=2**41)
 
 
 def test_what_is_left_of_mu_can_be_spent_in_shares():
@@ -166,7 +186,8 @@ def test_what_is_left_of_mu_can_be_spent_in_shares():
     for share in (0.03, 0.15, 0.82):
         rounds.gaussian(f"round of {share}", SUMS, bound=BOUND, mu=mu * math.sqrt(share))
     assert spending.settled() == REPLACE
-    assert epsilon_spent(spending.events, 1e-6) == pytest.approx(1.0, abs=1e-6)
+    # Looks are charged as randomised response of their epsilon, which is a little worse than Laplace noise.
+    assert epsilon_spent(spending.events, 1e-6) == pytest.approx(1.0, abs=1e-4)
     assert epsilon_spent(spending.events, 1e-6) <= 1.0
 
 

@@ -111,9 +111,10 @@ class Auto(Adaptive):
 
     rounds: how many, if it chooses them. prior: as for `Adaptive`; both ways use it, and the choice does not.
 
-    Guarantee: the pilot queries are reserved by public values before the table is looked at; the choice and all that
-    follows depends on noisy values; rounds divide what `remaining_mu` leaves when all of the reserve is spent, and a
-    plain finish spends what is left of epsilon. That is the situation of Theorem 4 in docs/proofs/accounting.md.
+    Guarantee: the pilot queries are listed by public values before the table is looked at; which of them take place,
+    the choice and all that follows depends on noisy values; rounds divide what `remaining_mu` leaves, and a plain
+    finish spends what is left of epsilon. That is the situation of Theorem 7 in docs/proofs/accounting.md (after a
+    search for items: Theorem 6).
     """
 
     name = "auto"

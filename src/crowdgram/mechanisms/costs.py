@@ -48,7 +48,8 @@ def pure_way(trial: Looks) -> Cost:
 
 
 def gaussian_way(trial: Looks, fewest: int, most: int) -> Cost:
-    """The opening, all looks that may take place, and Gaussian rounds that divide what all of them together leave.
+    """The opening, all looks that may take place, and Gaussian rounds with what is left before the first of them: the
+    more looks are drawn, the less rounds have.
 
     They have from `fewest` to `most` coordinates: the fewest leave the most.
     """

@@ -29,6 +29,7 @@ from .events import (
 from .guarantee import Adjacency, Guarantee
 from .losses import float_up
 from .noise import Labels
+from .paid_looks import MOST_COORDINATES, mu_after_looks
 
 if TYPE_CHECKING:
     from .spending import Spending
@@ -123,8 +124,35 @@ class Phase:
                 raise PrivacyViolation(f"{one.purpose!r} is reserved again, for more than before.")
         accounting.check(self._committed(), self.guarantee)
 
+    def _remaining_mu(self, dimension: int) -> float:
+        """What Gaussian rounds have left, for noise on `dimension` coordinates in all.
+
+        If items are searched for, all of the list is paid, drawn or not (Theorem 6); else what was drawn (Theorem 7).
+        """
+        if self._spending._list_is_paid:
+            return accounting.remaining_mu(self._for_rounds(), self._committed(), dimension)
+        left = self._mu_squared_after_looks() - _mu_squared(self.events)
+        return min(
+            math.sqrt(max(left, 0)) * (1.0 - accounting.ROOM_FOR_SHARES),
+            accounting.remaining_mu(self.guarantee, self.events, dimension),
+        )
+
+    def _check_round(self, event: Event) -> None:
+        """Raise unless Gaussian rounds may go on with this one, after all before it."""
+        self._check_free(event)
+        if self._spending._list_is_paid:
+            accounting.check([*self._committed(), event], self._for_rounds())
+            return
+        if _mu_squared([*self.events, event]) > self._mu_squared_after_looks():
+            raise PrivacyViolation(f"{event.purpose!r} would spend more than the looks left.")
+        accounting.check([*self.events, event], self.guarantee)
+
+    def _mu_squared_after_looks(self) -> Fraction:
+        looks = [event for event in self.events if isinstance(event, LaplaceEvent)]
+        return Fraction(mu_after_looks(self.guarantee, looks)) ** 2
+
     def _committed(self) -> list[Event]:
-        """What Gaussian rounds must reckon with: all that was reserved, and all else that took place."""
+        """What Gaussian rounds reckon with after a search: all that was reserved, and all else that took place."""
         reserved = self._spending._reserved
         return [*reserved.values(), *(event for event in self.events if event.purpose not in reserved)]
 
@@ -242,6 +270,15 @@ class DrawsChoices(Phase):
             for first in range(0, selections, at_once)
         ]
         return np.concatenate(parts), event
+
+
+def _mu_squared(events: Iterable[Event]) -> Fraction | float:
+    """Of the Gaussian ones, all together; infinite if they have too little noise, or too many coordinates."""
+    rounds = [event for event in events if isinstance(event, GaussianEvent)]
+    mus = [accounting.gaussian_event_mu(event) for event in rounds]
+    if sum(event.dimension for event in rounds) > MOST_COORDINATES or not all(map(math.isfinite, mus)):
+        return math.inf
+    return sum((Fraction(mu) ** 2 for mu in mus), Fraction(0))
 
 
 def within(event: LaplaceEvent, reserved: LaplaceEvent) -> bool:

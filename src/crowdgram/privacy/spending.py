@@ -4,7 +4,7 @@
 legal in it and no others:
 
     Spending.open()  -> Opening      nothing is asked yet
-    Opening.looks()  -> Looks        the items are listed: looks that are reserved by public values (Theorem 4)
+    Opening.looks()  -> Looks        the items are listed: looks of a list that is public (Theorem 7)
     Opening.search() -> Search       the items must be found: a threshold, and looks as well (Theorem 6)
     Opening.start()  -> PureStart    pure events, then .finish() -> AnyFinish (Theorem 5)
     Looks.rounds()   -> Rounds       Gaussian rounds, or
@@ -36,6 +36,7 @@ from .events import (
 from .guarantee import Adjacency, Guarantee
 from .losses import PureEvent, pure_epsilon
 from .noise import EXACT, Sampler
+from .paid_looks import mu_after_looks
 
 __all__ = [
     "AnyFinish",
@@ -66,6 +67,7 @@ class Spending:
         self._events: list[Event] = []
         self._reserved: dict[str, LaplaceEvent] = {}
         self._pure_delta = 0.0
+        self._list_is_paid = False
         self._phase: Phase | None = None
 
     @property
@@ -92,10 +94,10 @@ class Ready(Phase):
     """The items are known, and looks at them may begin: `Opening` if they are listed, `Found` if they were found."""
 
     def looks(self, reserves: Iterable[Reserve] = ()) -> Looks:
-        """Set Laplace events aside, by public values, and begin to look at the table.
+        """List the Laplace events that may take place, by public values, and begin to look at the table.
 
-        Whether one takes place, and with how much of its epsilon, may then depend on noisy outcomes: Gaussian rounds
-        are given what is left when all of what was reserved is spent (Theorem 4).
+        Whether one takes place, and with how much of its epsilon, may then depend on noisy outcomes. Gaussian rounds
+        pay for those that did (Theorem 7); if items were searched for, for all of the list (Theorem 6).
         """
         self._check_current()
         self._reserve(reserves)
@@ -126,6 +128,7 @@ class Opening(Ready):
                 f"pure_delta={pure_delta!r}: needs to be at least 0, and within delta together with the threshold's."
             )
         self._record(ThresholdEvent(purpose, delta))
+        self._spending._list_is_paid = True
         self._reserve(reserves)
         # One user's items come or go under add-remove. Under replace one's go and another's come: each has half.
         chance = delta if self.guarantee.adjacency is Adjacency.ADD_REMOVE else delta / 2
@@ -142,7 +145,13 @@ class Looks(DrawsLaplace):
 
     def remaining_mu(self, dimension: int) -> float:
         """What rounds would have for Gaussian noise on `dimension` coordinates in all."""
-        return accounting.remaining_mu(self._for_rounds(), self._committed(), dimension)
+        return self._remaining_mu(dimension)
+
+    def least_mu(self, dimension: int) -> float:
+        """What rounds would have if all of the list were drawn."""
+        if self._spending._list_is_paid:
+            return self._remaining_mu(dimension)
+        return mu_after_looks(self.guarantee, self.reserved)
 
     def remaining_epsilon(self) -> float:
         """What a pure finish would have."""
@@ -171,15 +180,14 @@ class Looks(DrawsLaplace):
 
 
 class Rounds(DrawsGaussian):
-    """Gaussian rounds that divide what is left when all of the reserve is spent."""
+    """Gaussian rounds that divide what the looks have left."""
 
     def remaining_mu(self, dimension: int) -> float:
         """What is left for Gaussian noise on `dimension` coordinates in all."""
-        return accounting.remaining_mu(self._for_rounds(), self._committed(), dimension)
+        return self._remaining_mu(dimension)
 
     def _check(self, event: Event) -> None:
-        self._check_free(event)
-        accounting.check([*self._committed(), event], self._for_rounds())
+        self._check_round(event)
 
 
 class PureFinish(DrawsLaplace, DrawsChoices):

@@ -69,7 +69,7 @@ def _check_affordable(guarantee: Guarantee, mechanism: Costed | None) -> None:
         )
     if mechanism is not None and mechanism.promised(guarantee).delta > 0.0:
         reserves = pilot_reserves(guarantee, items=1, rows=True)  # fewer items reserve more, and 1 item the most
-        if Spending(guarantee).open().looks(reserves).remaining_mu(1) < MIN_MU:
+        if Spending(guarantee).open().looks(reserves).least_mu(1) < MIN_MU:
             instead = "use mechanism='laplace'" if isinstance(mechanism, Mechanism) else "delta=0"
             raise InvalidArgument(
                 f"{given}: leaves nothing for mechanism={mechanism.name!r}. Give a larger epsilon, a larger delta, "
