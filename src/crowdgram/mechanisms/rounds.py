@@ -65,6 +65,12 @@ LARGEST_RADIUS = 2.0**49
 """Radii are kept near this by the bits of the centre, ..."""
 LARGEST_NOISE = 2.0**55
 """... and below what would ask more of the sampler than this standard deviation."""
+PREPARING = 2
+"""Rounds that make a rough centre, and one with scales."""
+GROWTH = tuple(2.0 ** np.arange(0.5, 6.5, 0.5))
+"""Factors by which shares of the budget may grow from round to round."""
+LEAST_OWN = 0.01
+"""Of a square distance, what is taken to be users' own at least: both are known with noise."""
 FEW_LEVELS = 1.62
 """What intervals allow for a bias, over a normal one. Drift is learned from two to five levels, and what is learned
 from four has the tails of Student's t with three degrees of freedom.
@@ -123,7 +129,7 @@ def run_rounds(
             current.measured.drop()
             break
         view = current
-        share = _share(view, budget, shrunk, number, most, chosen=rounds is not None)
+        share = _share(view, budget, shrunk, number, rounds, histogram_share)
         past.append(_measure(view, budget, facts, drift, share, number))
         view.measured.drop()
         answer = _combined(past, drift, view.groups, view.centre.shares)
@@ -142,21 +148,40 @@ def _histogram_share(budget: Budget, facts: Facts) -> float:
     return min(max(share, TUNING.histogram_least), TUNING.histogram_most)
 
 
-def _share(view: _View, budget: Budget, shrunk: Shrunk, number: int, most: int, *, chosen: bool) -> float:
-    """The share of the budget for a round. The first rounds make a centre and scales. While users are far from the
-    centre mostly because it is wrong, a round takes a part of what is left; then one takes all.
+def _share(
+    view: _View, budget: Budget, shrunk: Shrunk, number: int, rounds: int | None, histogram_share: float
+) -> float:
+    """The share of the budget for a round, by a plan of this one and all after it.
+
+    A round with the share x is worth x / d^2, where users are d from its centre: the closer, the less noise. The first
+    two, which make a centre and scales, count for nothing. And it makes the next centre: d^2 = own^2 + n d_before^2 /
+    x, where own is how far users stray from the crowd itself. Shares grow from round to round by one factor; it, and
+    the number of rounds, are those that promise most.
     """
-    power = 1.0 if budget.norm == "l2" else 0.5  # pure shares add up as they are, Gaussian ones in squares
-    if number == most:
-        return budget.left
-    if number <= len(TUNING.first_rounds):
-        return math.pow(TUNING.first_rounds[number - 1], power)
     crowd = view.crowd
     assert crowd is not None
-    error = _square_error(shrunk, view.centre.scales, budget.norm)
-    if error > TUNING.far_centre * crowd.median_distance**2 or chosen:
-        return float(budget.left * TUNING.next_round**power)
-    return budget.left
+    left, power = budget.left, 1 if budget.shape == "gaussian" else 2  # pure shares add up, Gaussian ones in squares
+    square, error = crowd.median_distance**2, _square_error(shrunk, view.centre.scales, budget.norm)
+    own = max(square - error, LEAST_OWN * square)
+    noise = len(view.centre.stretches) * (budget.deviation(1.0) * crowd.clipped_at(0.9)) ** 2
+
+    def worth(shares: Floats) -> float:
+        distance, total, last = own + error, 0.0, number + len(shares) - 1
+        for j, x in enumerate(shares.tolist(), start=number):
+            total += x**power / distance if j > PREPARING or j == last else 0.0
+            distance = own + noise * distance / square / x**power
+        return total
+
+    most = (TUNING.most_rounds if rounds is None else rounds) - number + 1
+    fewest = most if rounds is not None else min(max(PREPARING + 2 - number, 1), most)
+    plans = []
+    for length in range(fewest, most + 1):
+        spent = left - (length - 1) * histogram_share
+        for factor in GROWTH if spent > 0 else ():
+            shares = factor ** np.arange(length, dtype=np.float64)
+            plans.append(shares * (spent / shares.sum()))
+    best = max(plans, key=worth, default=np.array([left]))
+    return left if len(best) == 1 else min(max(float(best[0]), TUNING.least_round), left)
 
 
 def _square_error(shrunk: Shrunk, scales: Floats, norm: Norm) -> float:

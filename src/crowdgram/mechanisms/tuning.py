@@ -13,8 +13,8 @@ __all__ = ["TUNING", "Tuning"]
 class Tuning:
     """Shares of the budget, prior beliefs about crowds, and the resolution of the arithmetic.
 
-    Pilot queries, as parts of epsilon. They are reserved before the table is read, so that rounds pay for them whether
-    they take place or not: together they cost rounds about 3% of accuracy.
+    Pilot queries, as parts of epsilon. Each costs what is left of the budget only if it takes place; if items have to
+    be found first, rounds pay for all of them.
         first_look, second_look: users by rows. A first look tells large crowds; a second one, in one piece, shows small
             groups of heavy users.
         users_look: how many users there are, if that is not known from the looks before.
@@ -25,9 +25,8 @@ class Tuning:
             table with few items is large already: as much again tells a far bin of noise from heavy users.
 
     Rounds.
-        first_rounds: shares of the budget for a rough centre, and for one with scales.
-        far_centre, next_round, most_rounds: while this part of users' square distance is the centre's own error, a
-            round takes a part of what is left; then one takes all.
+        least_round, most_rounds: the smallest share of a round, and how many there are at most. Shares are planned by
+            the noise that they promise; a smaller one would save little, and tell nothing of how levels differ.
         histogram_detail, histogram_least, histogram_most: the noise per bin of a histogram of distances has a standard
             deviation of users / histogram_detail, for a share of the budget within these limits.
         mass_part: of a user's norm, for the coordinate that measures the divisor: costs a fiftieth, saves far more.
@@ -55,9 +54,7 @@ class Tuning:
     halves_look: float = 0.015
     halves_detail: float = 1.3
     further_histograms: float = 0.5
-    first_rounds: tuple[float, ...] = (0.015, 0.05)
-    far_centre: float = 0.1
-    next_round: float = 0.25
+    least_round: float = 0.02
     most_rounds: int = 6
     histogram_detail: float = 30.0
     histogram_least: float = 0.004

@@ -86,6 +86,13 @@ class UsersByDistance:
         one = self.typical
         return float((one.users * one.sizes).sum() / (one.users * one.masses).sum())
 
+    def clipped_at(self, part: float) -> float:
+        """The radius, over the mass of all, within which clipping leaves this part of the mass."""
+        one = self.typical
+        masses, radii = one.users * one.masses, np.sort(one.sizes)
+        left = np.minimum(radii[:, None] / one.sizes, 1.0) @ masses
+        return float(radii[np.searchsorted(left, part * masses.sum())] / masses.sum())
+
 
 def look_at_distances(
     measured: Distances, budget: Budget, facts: Facts, share: float, number: int, error: float

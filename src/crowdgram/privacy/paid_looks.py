@@ -97,15 +97,13 @@ class _Tangents:
         self.values = gaussian_deltas(mu, epsilons)
         slopes = ndtr(-epsilons / mu - mu / 2)
         width, fall = np.diff(x), -np.diff(self.values)
-        # From the left node at the slope s0, and from the right one at s1 <= s0: they cross where both have fallen alike.
+        # From the left node at a slope, and from the right one at a smaller one: they cross where both are as low.
         steeper = slopes[:-1] - slopes[1:]
         at = np.where(steeper > 0.0, (fall - slopes[1:] * width) / np.where(steeper > 0.0, steeper, 1.0), 0.0)
         at = np.clip(at, 0.0, width)
         # Elsewhere than at the crossing the lower of the two is farther below any chord, so rounding does no harm.
         self.parts = at / width
-        self.crossings = np.minimum(
-            self.values[:-1] - slopes[:-1] * at, self.values[1:] + slopes[1:] * (width - at)
-        )
+        self.crossings = np.minimum(self.values[:-1] - slopes[:-1] * at, self.values[1:] + slopes[1:] * (width - at))
 
     @property
     def lowest(self) -> float:
