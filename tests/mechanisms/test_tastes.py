@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdgram.mechanisms.pilot_queries import HALVES, pilot_reserves
-from crowdgram.mechanisms.tastes import TASTES, Weighing, look_at_tastes
+from crowdgram.mechanisms.tastes import TASTES, Tastes, Weighing, look_at_tastes
 from crowdgram.planning.shapes import Shape, zipf_shares
 from crowdgram.planning.simulation import simulate
 from crowdgram.privacy import EXACT, Guarantee, Spending
@@ -23,7 +23,7 @@ def looked_at(taste, users=4000, rows=50, items=40, sampler=NOISELESS):
     looks = Spending(guarantee, sampler=sampler).open().looks(pilot_reserves(guarantee, items, rows=True))
     by_rows = np.array([float(rows)]), np.array([float(users)])
     weighing = Weighing((float(users), users / 30), rows, by_rows)
-    first = look_at_tastes(crowd, looks, items, weighing)
+    first = look_at_tastes(crowd, looks, items, weighing, Tastes.prior(items))
     return look_at_tastes(crowd, looks, items, weighing, first), looks.events
 
 

@@ -25,8 +25,8 @@ from crowdgram.privacy import (
     ThresholdEvent,
     check,
     delta_spent,
-    remaining_mu,
     epsilon_spent,
+    remaining_mu,
 )
 
 from ..samplers import NO_NOISE, Recording, Scripted

@@ -45,6 +45,7 @@ from .row_bound import (
 )
 from .row_strata import RowStrata, light_strata
 from .simplex import project
+from .tastes import look_at_tastes
 from .user_sizes import Bins, Crowds
 from .users_by_distance import Facts
 
@@ -94,6 +95,8 @@ class Adaptive(Discovering):
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
         spending, pilot = self._pilot(counts, budget, request)
+        items = looked_for(counts.items, request)
+        pilot.tastes = look_at_tastes(counts, spending, items, pilot.weighing, pilot.tastes)
         return _rounds(counts, spending, pilot, self.rounds, request.prior)
 
     def _pilot(self, counts: Counts, budget: Ready, request: Request) -> tuple[Looks, Pilot]:

@@ -13,7 +13,7 @@ from .measurements import inverse_variance_mean
 from .pilot_queries import CROWD, RowHistogram, look_at_rows, look_at_users
 from .request import Request
 from .row_bound import Disagreement, best_bound
-from .tastes import Tastes, Weighing, look_at_tastes
+from .tastes import Tastes, Weighing
 from .user_sizes import Crowds
 
 __all__ = ["Pilot", "look_at_crowd"]
@@ -73,15 +73,18 @@ class Pilot:
 
 
 def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request) -> Pilot:
-    """Buy what is needed. `items`: how many to size looks for."""
+    """Buy users by rows and their number. `items`: how many to size looks for. How much users differ is not asked
+    here: whether that is worth its price is a matter of the choice.
+    """
+    tastes = Tastes.prior(counts.items)
     if request.row_cap == 1:
         users = _counted(counts, spending, items, *look_at_users(counts, spending))
-        return _with_tastes(counts, spending, items, 1, None, users, Weighing(users))
+        return Pilot(1, None, *users, tastes, Weighing(users))
     rows = request.seen_rows or look_at_rows(counts.sum(UsersByRows(RowHistogram.edges())).values, spending, items)
     users = _counted(counts, spending, items, *rows.users)
     if rows.crowds is None:
         # Too few users to be seen: if the caller gave no bound, every user weighs the same.
-        return _with_tastes(counts, spending, items, request.max_rows_per_user or 1, rows, users, Weighing(users))
+        return Pilot(request.max_rows_per_user or 1, rows, *users, tastes, Weighing(users))
     crowds = rows.crowds.capped(request.row_cap)
     # Whoever holds most rows decides: users weigh by their rows, up to what Laplace noise would take of them.
     noise = counts.items * spending.laplace_scale(UNIT, spending.guarantee.epsilon) / UNIT
@@ -90,7 +93,7 @@ def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request)
     total = float(weighed.sum())
     several = total, crowds.error * total / float(crowds.typical.sum())
     weighing = Weighing(several, bound, (crowds.sizes, weighed))
-    return _with_tastes(counts, spending, items, request.row_cap, rows, users, weighing)
+    return Pilot(request.row_cap, rows, *users, tastes, weighing)
 
 
 def _counted(counts: Counts, spending: Looks, items: int, number: float, error: float) -> tuple[float, float]:
@@ -102,15 +105,3 @@ def _counted(counts: Counts, spending: Looks, items: int, number: float, error: 
     part = math.sqrt(2) / (USERS_KNOWN_TO * max(number, error) * spending.guarantee.epsilon)
     more = look_at_users(counts, spending, CROWD, min(part, CROWD.most(items)))
     return inverse_variance_mean(number, error, *more)
-
-
-def _with_tastes(
-    counts: Counts,
-    spending: Looks,
-    items: int,
-    row_cap: int,
-    rows: RowHistogram | None,
-    users: tuple[float, float],
-    weighing: Weighing,
-) -> Pilot:
-    return Pilot(row_cap, rows, *users, look_at_tastes(counts, spending, items, weighing), weighing)

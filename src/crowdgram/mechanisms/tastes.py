@@ -25,7 +25,7 @@ from ..tables import HALF_BINS, UNIT, Counts, UsersByHalf
 from .pilot_queries import HALVES
 from .tuning import TUNING
 
-__all__ = ["Tastes", "Weighing", "look_at_tastes"]
+__all__ = ["Tastes", "Weighing", "epsilon_for_tastes", "look_at_tastes"]
 
 HALF_PARTS = (np.arange(2 * HALF_BINS) + 0.5) / (2 * HALF_BINS)
 """What part of the crowd may lie in a half of the items."""
@@ -72,9 +72,17 @@ class Tastes:
         weights = prior * np.exp(fits - fits.max())
         tastes, strange = (each.ravel() for each in np.broadcast_arrays(TASTES[:, None], STRANGE))
         likely = weights.ravel() > LIKELY_TASTE * weights.max()
-        square = min(max(float(np.mean(squares)), 1 / items), 1 - 1 / (2 * items))
+        told = float(np.mean(squares)) if squares else 1 / math.sqrt(items)
+        square = min(max(told, 1 / items), 1 - 1 / (2 * items))
         chances = weights.ravel()[likely]
         return cls(tastes[likely], strange[likely], chances / chances.sum(), square, fits, squares)
+
+    @classmethod
+    def prior(cls, items: int) -> Tastes:
+        """Before any look. Every other taste, and part of strangers, stands for its neighbours."""
+        fits = np.full((len(TASTES), len(STRANGE)), -np.inf)
+        fits[::2, ::2] = 0.0
+        return cls.of(fits, (), items)
 
     def quantile(self, chance: float) -> float:
         """The taste that users do not exceed with this probability."""
@@ -88,30 +96,27 @@ class Tastes:
         return (1 - self.square) * float(self.weights @ (self.tastes * (1 - self.strange) + self.strange))
 
 
-def look_at_tastes(
-    counts: Counts, spending: Looks, items: int, weighing: Weighing, before: Tastes | None = None
-) -> Tastes:
-    """Buy a histogram over one half of the items, or, if there is one `before`, over the other."""
-    number = 0 if before is None else 1
+def epsilon_for_tastes(spending: Looks, items: int, weighing: Weighing) -> float:
+    """What a look costs: enough for the noise of a bin to be as large as chance would make it, up to a limit."""
+    wanted = TUNING.halves_detail / math.sqrt(max(weighing.users[0], 1.0))
+    return min(HALVES[0].most(items) * spending.guarantee.epsilon, wanted)
+
+
+def look_at_tastes(counts: Counts, spending: Looks, items: int, weighing: Weighing, before: Tastes) -> Tastes:
+    """Buy a histogram over one half of the items, or, if one was looked at `before`, over the other."""
+    number = len(before.squares)
     alike, alone = _forms()
     if weighing.rows is not None:
         alike = _with_chance(*weighing.rows)
     sums = counts.sum(UsersByHalf(counts.items, number, weighing.row_cap))
-    wanted = TUNING.halves_detail / math.sqrt(max(weighing.users[0], 1.0))
-    noisy, event = spending.laplace(
-        HALVES[number].purpose,
-        sums.values,
-        bound=sums.bound.l1,
-        epsilon=min(HALVES[number].most(items) * spending.guarantee.epsilon, wanted),
-    )
+    epsilon = epsilon_for_tastes(spending, items, weighing)
+    noisy, event = spending.laplace(HALVES[number].purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
     logs = _likelihoods(noisy / UNIT, event.scale / UNIT, weighing.users, alike, alone)
     chances = np.exp(logs - logs.max())
     fits = np.log(chances.sum(axis=0) + 1e-300)
     parts = chances.sum(axis=(1, 2))
-    squares: tuple[float, ...] = (float(parts @ (2 * HALF_PARTS - 1) ** 2 / parts.sum()),)
-    if before is not None:
-        fits, squares = fits + before.fits, squares + before.squares
-    return Tastes.of(fits, squares, counts.items)
+    told = float(parts @ (2 * HALF_PARTS - 1) ** 2 / parts.sum())
+    return Tastes.of(fits + before.fits if number else fits, (told, *before.squares), counts.items)
 
 
 def _likelihoods(noisy: Floats, scale: float, users: tuple[float, float], alike: Floats, alone: Floats) -> Floats:
