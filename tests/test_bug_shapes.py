@@ -8,7 +8,8 @@
   tables/test_identity.py.
 - Probability exactly at a threshold that is left out of delta: `test_what_is_at_a_threshold_...`,
   `test_the_chance_above_a_threshold_is_what_was_paid_for`; privacy/test_threshold.py.
-- Noise that differs by platform or version: privacy/test_noise.py, audit/test_selftest.py.
+- Noise that differs by platform or version: `test_the_same_random_bytes_are_the_same_noise_everywhere`;
+  privacy/test_noise.py, audit/test_selftest.py.
 - What a replay on neighbours with frozen noise would show: audit/test_whole_releases.py, and
   `test_every_argument_of_a_release_is_replayed_on_neighbours`.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import hashlib
 import json
 import math
 import sqlite3
@@ -37,6 +39,7 @@ from crowdgram.mechanisms import open_search, plan_discovery
 from crowdgram.mechanisms.discovery import MOST_ITEMS, ROUNDS, round_sigma, search_sets, thresholds_for
 from crowdgram.mechanisms.single_histogram import ItemsPerUser, find_by_histogram
 from crowdgram.privacy import Adjacency, Guarantee, Spending, ThresholdEvent
+from crowdgram.privacy.discrete import discrete_gaussian, discrete_laplace
 from crowdgram.releases.query import Query
 from crowdgram.tables import (
     UNIT,
@@ -288,6 +291,32 @@ def test_the_chance_above_a_threshold_is_what_was_paid_for(adjacency, epsilon):
 
     assert chance(found.threshold + 1) <= paid
     assert chance(found.threshold + 1) > 0.4 * paid  # two items of a user are allowed for, of which either may pass
+
+
+# --- noise that differs by platform or version
+
+SCALES = (1.0, 1.5, 3.7, 1000.3, 123456.789, 2.0**30 / 0.7, 2.0**50)
+RECORDED = {
+    discrete_laplace: "29a43752e28e596692d5128609271362fff11e686668e6b5d0df6e0d8e54d55e",
+    discrete_gaussian: "107a276a527448108d2a28401edc9bb8e776dc97a733dc3705e864a11788878a",
+}
+"""SHA-256 of the draws below. A sampler that uses its bytes otherwise has another; no platform or version has."""
+
+
+@pytest.mark.parametrize("draw", RECORDED, ids=lambda one: one.__name__)
+def test_the_same_random_bytes_are_the_same_noise_everywhere(draw):
+    """No float, no library's own generator and no order of bytes is between random bytes and noise."""
+    stream = hashlib.shake_256(b"the same bytes everywhere").digest(2**20)
+    used = 0
+
+    def entropy(size):
+        nonlocal used
+        used += size
+        assert used <= len(stream)
+        return stream[used - size : used]
+
+    drawn = [draw(scale, 200, entropy).astype("<i8").tobytes() for scale in SCALES]
+    assert hashlib.sha256(b"".join(drawn)).hexdigest() == RECORDED[draw]
 
 
 # --- replay on neighbours with frozen noise

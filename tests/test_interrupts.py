@@ -49,11 +49,21 @@ for _ in range(2):
 """
 
 
+def heed_ctrl_c():
+    """Shells start what is in the background so that it ignores Ctrl-C, and all that it starts too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.slow
 def test_ctrl_c_in_the_engine_is_a_keyboard_interrupt():
     """Also where errors of ours are caught, twice in one process, and with no frame that could show sums."""
     done = subprocess.run(
-        [sys.executable, "-c", LOOP, ENDLESS], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", LOOP, ENDLESS],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        preexec_fn=heed_ctrl_c,
     )
     assert done.stdout == "interrupted None None None\nTrue\n" * 2
 
@@ -73,7 +83,8 @@ def told(number, when, *more):
     """The exit code and the lines of a release that gets a signal when a stage begins."""
     columns = ["--user", "user", "--item", "item", "--domain", "items.txt", "--epsilon", "1", "-o", "r.json"]
     command = [SCRIPT, "release", "slow.duckdb", "--table", "slow", *columns, *more]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes, preexec_fn=heed_ctrl_c) as process:
         watchdog = threading.Timer(90, process.kill)
         watchdog.start()
         lines = []

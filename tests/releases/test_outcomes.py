@@ -16,7 +16,6 @@ from contextlib import closing
 from itertools import product
 
 import duckdb
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
@@ -107,7 +106,9 @@ FAMILIES = [
 SOURCES = {
     "arrow": lambda table, folder: table,
     "pandas": lambda table, folder: table.to_pandas().astype({"n": "Int64"}),
-    "categories": lambda table, folder: pd.DataFrame(table.to_pandas().astype({"n": "Int64", "what": "category"})),
+    "categories": lambda table, folder: (
+        table.to_pandas().astype({"n": "Int64", "what": "string[pyarrow]"}).astype({"what": "category"})
+    ),
     "polars": lambda table, folder: pl.from_arrow(table),
     "relation": lambda table, folder: duckdb.connect().from_arrow(table),
     **{

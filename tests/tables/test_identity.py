@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-from crowdgram.errors import InvalidTable
+from crowdgram import Ledger, release
+from crowdgram.errors import CrowdgramError, InvalidTable
 from crowdgram.tables import UNIT, CappedRows, count_rows, open_rows, read_domain, tally_rows
 
 from ..thorough import THOROUGH, combined
@@ -260,9 +261,9 @@ PANDAS = {
     "string": pd.array(CLOSE, "string"),
     "string of Python": pd.array(CLOSE, "string[python]"),
     "objects": np.array(CLOSE, dtype=object),
-    "categories": pd.Categorical(CLOSE),
+    "categories": pd.Categorical(pd.array(CLOSE, "string[pyarrow]")),
     "categories of integers": pd.Categorical([3, 1, 2]),
-    "categories of dates": pd.Categorical([DAY, datetime.date(2024, 3, 1)]),
+    "categories of integers in Arrow": pd.Categorical(pd.array([1, 2, 2**62], pd.ArrowDtype(pa.int64()))),
     "objects that are dates": np.array([DAY, datetime.date(2024, 3, 1)], dtype=object),
     "objects that are UUIDs": np.array([uuid.UUID(int=1), uuid.UUID(int=2)], dtype=object),
     "objects that are integers": np.array([2**70, 2**70 + 1, 1], dtype=object),
@@ -288,6 +289,53 @@ def test_objects_are_one_user_if_their_text_is_the_same():
     frame = pd.DataFrame({"who": np.array([1, "1", "01", None, float("nan"), pd.NA], dtype=object), "what": ["a"] * 6})
     _, pairs = moved(frame, ["a"])
     assert sorted(pairs) == [("01", 0, 1), ("1", 0, 2)]
+
+
+OBJECTS = {
+    "text": np.array(CLOSE, dtype=object),
+    "text of Python": pd.array(CLOSE, "string[python]"),
+    "equal numbers": np.array([7, 7.0, True, 1, "1"], dtype=object),
+    "dates": np.array([DAY, datetime.date(2024, 3, 1)], dtype=object),
+    "nothing": np.array([], dtype=object),
+}
+
+
+def in_categories_of_objects(values):
+    """As pandas 2 makes them of text. Pandas 3 makes text of objects first, unless the categories say otherwise."""
+    kinds = pd.Index(pd.unique(pd.Series(values)), dtype=getattr(values, "dtype", object))
+    return pd.Categorical(values, categories=kinds)
+
+
+@pytest.mark.parametrize("values", OBJECTS.values(), ids=OBJECTS)
+def test_categories_of_objects_are_refused_by_their_type_alone(values):
+    """To make them, pandas takes 7 and 7.0 for one, and before pandas 3 also "a" and "a\\0b": whichever comes first."""
+    text = np.full(len(values), "y", dtype=object)
+    frame = pd.DataFrame({"odd": in_categories_of_objects(values), "a": text, "b": text})
+    for asked in (
+        {"user": "odd", "item": "a"},
+        {"user": "a", "item": "odd"},
+        {"user": "a", "item": "b", "by": "odd"},
+        {"user": "a", "item": "b", "where": "odd = 'a'"},
+        {"user": "odd", "item": "a", "where": lambda t: t.b == "y"},
+        {"user": {"u": "lower(odd)"}, "item": "a"},
+    ):
+        with pytest.raises(InvalidTable, match="column 'odd': has pandas categories of Python objects") as refused:
+            open_rows(frame, **asked)
+        assert refused.value.column == "odd"
+    # Not read where it is not asked for, also if an Ibis expression might name any column.
+    for where in (None, "b = 'y'", lambda t: t.b == "y"):
+        open_rows(frame, user="a", item="b", where=where).engine.close()
+    for asked in ({"item": "odd", "where": lambda t: t.b == "y"}, {"item": "b", "where": lambda t: t.odd == "y"}):
+        with pytest.raises(CrowdgramError, match="So are pandas categories of Python objects"):
+            open_rows(frame, user="a", **asked)
+
+
+def test_categories_of_objects_are_refused_before_a_ledger_is_charged(tmp_path):
+    frame = pd.DataFrame({"who": in_categories_of_objects(np.array(CLOSE, dtype=object)), "what": "x"})
+    ledger = Ledger.create(tmp_path / "l.db", 1.0, 1e-6)
+    with pytest.raises(InvalidTable, match=r"column 'who': .*string\[pyarrow\]"):
+        release(frame, user="who", item="what", domain=["x"], epsilon=0.5, ledger=ledger)
+    assert ledger.spent() == 0.0
 
 
 ITEMS = {

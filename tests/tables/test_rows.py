@@ -478,7 +478,7 @@ def test_users_of_every_type(values):
 def test_types_of_pandas_and_parquet(tmp_path):
     frame = pd.DataFrame(
         {
-            "u": pd.Categorical(["a", "b"]),
+            "u": pd.Categorical(pd.array(["a", "b"], "string[pyarrow]")),
             "day": pd.to_datetime(["2024-01-01", "2024-01-02"]),
             "zoned": pd.to_datetime(["2024-01-01 01:00", "2024-01-02 00:00"]).tz_localize("Europe/Berlin"),
             "ok": pd.array([True, None], dtype="boolean"),

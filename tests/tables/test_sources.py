@@ -134,6 +134,7 @@ def ibis_table(folder):
     return backend.table("visits")
 
 
+in_arrow = {"who": "string[pyarrow]", "what": "string[pyarrow]"}  # categories of Python objects are refused
 SOURCES = {
     "csv": write_csv,
     "csv.gz": write_csv_gz,
@@ -146,7 +147,9 @@ SOURCES = {
     "glob of parquet": write_several_parquet,
     "pandas": lambda folder: arrow().to_pandas(),
     "pandas object": lambda folder: arrow().to_pandas().astype(object),
-    "pandas categories": lambda folder: arrow().to_pandas().astype({"who": "category", "what": "category"}),
+    "pandas categories": lambda folder: (
+        arrow().to_pandas().astype(in_arrow).astype(dict.fromkeys(in_arrow, "category"))
+    ),
     "polars": lambda folder: pl.from_arrow(arrow()),
     "polars lazy": lambda folder: pl.from_arrow(arrow()).lazy(),
     "polars categories": lambda folder: pl.from_arrow(arrow()).with_columns(pl.col("who").cast(pl.Categorical)),

@@ -10,7 +10,10 @@ from ..errors import InvalidTable
 
 __all__ = ["LEFT_OUT", "MissingColumn", "all_or", "check_columns", "listed"]
 
-LEFT_OUT = "Columns whose names differ by case only are left out: rename one of them."
+LEFT_OUT = (
+    "Columns whose names differ by case only are left out: rename one of them. So are pandas categories of Python "
+    "objects."
+)
 """Said beside an Ibis expression, for which all columns are opened (`all_or`)."""
 
 

@@ -103,7 +103,7 @@ def open_source(source: object, columns: Sequence[str] | None, user: str) -> tup
     if module == "pandas" and kind == "DataFrame":
         names = list(source.columns)  # type: ignore[attr-defined]
         check_columns(names, columns)
-        wanted = all_or(columns, names)
+        wanted = _without_merged(source, columns, all_or(columns, names), user)
         return _open_arrow(_from_pandas(source, wanted), user, wanted)
     if module == "polars" and kind in ("DataFrame", "LazyFrame"):
         names = list(source.collect_schema().names())  # type: ignore[attr-defined]
@@ -228,10 +228,33 @@ def _from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
 
 
 def _from_series(series: Any) -> Any:
-    dtype = series.dtype.categories.dtype if hasattr(series.dtype, "categories") else series.dtype
-    if str(dtype) != "object" and getattr(dtype, "storage", "pyarrow") != "python":
+    if not _of_objects(series.dtype):
         return pa.Array.from_pandas(series)
     return pa.array([_text(value) for value in series.astype(object)], type=pa.string())
+
+
+def _of_objects(dtype: Any) -> bool:
+    return str(dtype) == "object" or getattr(dtype, "storage", "pyarrow") == "python"
+
+
+def _without_merged(frame: Any, asked: Sequence[str] | None, columns: Sequence[str], user: str) -> list[str]:
+    """The columns without categories of Python objects, which are refused if they are asked for.
+
+    To make them, pandas puts the first value it meets for every other that it takes for equal: 7 for 7.0, and before
+    pandas 3 "a\\0b" for "a". So one user's value could become another's, and users be merged, before they are here.
+    That cannot be seen in the column, and an error that depends on its values would tell of rows: the type decides.
+    """
+    kinds = {name: getattr(frame[name].dtype, "categories", None) for name in columns}
+    merged = [name for name, kind in kinds.items() if kind is not None and _of_objects(kind.dtype)]
+    for name in merged:
+        if name in (asked or (user,)):
+            raise InvalidTable(
+                f"column {name!r}: has pandas categories of Python objects, of which pandas may have taken several for "
+                "one, so that users or items would merge. Give the column as it was before it had categories, or make "
+                "them of text in Arrow: .astype('string[pyarrow]').astype('category').",
+                column=name,
+            )
+    return [name for name in columns if name not in merged]
 
 
 def _text(value: object) -> str | None:
