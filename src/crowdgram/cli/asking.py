@@ -27,6 +27,7 @@ from ..errors import (
 from ..interrupts import catch_interrupts
 from ..stages import Stage
 from .columns import Column, names_of
+from .garbage import keep_what_is_loaded
 from .options import EngineChoice
 from .streams import FormatChoice, input_as_file, is_standard
 
@@ -94,6 +95,7 @@ def asking(
     from ..privacy import Ledger
     from .progress import Stages
 
+    keep_what_is_loaded()
     if label and ledger is None:
         raise InvalidArgument(
             f"--label {label!r} is for the history of a ledger. Give --ledger too.", argument="--label"
