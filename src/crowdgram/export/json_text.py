@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, distinct
 
 __all__ = ["document_parts", "document_text"]
 
@@ -107,7 +107,7 @@ def _texts(values: Any) -> pa.Array:
     """Each number as a text. From its buffer: `pa.array` would load pandas."""
     kind = pa.int64() if values.dtype == np.int64 else pa.float64()
     some = values.view(np.int64)[:: max(len(values) // SAMPLED_NUMBERS, 1)]
-    if len(np.unique(some)) > len(some) // 4:
+    if len(distinct(some)) > len(some) // 4:
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)]).cast(pa.string())
     # Many are equal, such as the errors of items with the same noise: each is written once. By their bits.
     coded = pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)]).dictionary_encode()
