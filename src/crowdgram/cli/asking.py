@@ -24,6 +24,7 @@ from ..errors import (
     SignatureFailure,
     UnwritableTarget,
 )
+from ..escaping import printable
 from ..interrupts import catch_interrupts
 from ..stages import Stage
 from .columns import Column, names_of
@@ -218,8 +219,6 @@ def fail(message: str, code: int) -> NoReturn:
 
 def say_on_error(message: str, style: str, console: Console | None = None) -> None:
     """One line on standard error."""
-    from .display import printable
-
     shown = console or Console(stderr=True)
     shown.print(printable(message), style=style, markup=False, highlight=False, soft_wrap=True)
 
