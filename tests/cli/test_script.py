@@ -98,3 +98,24 @@ def test_a_terminal_gets_a_progress_display(folder):
     assert b"\x1b[" in heard
     assert b"opening the table" in heard
     assert b"crowdgram: " not in heard
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["numpy.exceptions", "numpy._core.function_base", "crowdgram.mechanisms.user_sizes"])
+def test_an_interrupt_while_libraries_are_loaded_is_said_without_them(folder, name):
+    """NumPy cannot be loaded once more after half of it was."""
+    program = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {name!r}:\n"
+        "            sys.meta_path.remove(self)\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "asked = ['release', 'visits.csv', '--user', 'user', '--item', 'item', '--epsilon', '1', '-o', 'r']\n"
+        "sys.argv = ['crowdgram', *asked]\n"
+        "from crowdgram.cli import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted.\n")

@@ -22,13 +22,13 @@ def main() -> None:
 
 
 def _run() -> None:
-    import gc
     import os
     import signal
     import sys
 
-    # Libraries are loaded for all of the command's life: to look through them for garbage takes a tenth of the start.
-    gc.set_threshold(200_000)
+    from .garbage import collect_seldom
+
+    collect_seldom()
     # The arrays of a release are small, and the threads that numpy would start for them wait in a busy loop.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

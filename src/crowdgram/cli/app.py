@@ -31,7 +31,7 @@ from .asking import (
     say_on_error,
 )
 from .columns import names_of, read_bins, read_column, read_user
-from .command import MECHANISM, ForceOption, QuietOption, StrictCommand, mechanisms
+from .command import MECHANISM, ForceOption, QuickGroup, QuietOption, StrictCommand, mechanisms
 from .explore import explore
 from .options import (
     AdjacencyOption,
@@ -79,6 +79,7 @@ __all__ = ["app", "app_of"]
 
 app = typer.Typer(
     name="crowdgram",
+    cls=QuickGroup,
     help="Release the distribution over items of a (user, item) table under user-level differential privacy.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -24,9 +24,11 @@ from ..errors import (
     SignatureFailure,
     UnwritableTarget,
 )
+from ..escaping import printable
 from ..interrupts import catch_interrupts
 from ..stages import Stage
 from .columns import Column, names_of
+from .garbage import keep_what_is_loaded
 from .options import EngineChoice
 from .streams import FormatChoice, input_as_file, is_standard
 
@@ -94,6 +96,7 @@ def asking(
     from ..privacy import Ledger
     from .progress import Stages
 
+    keep_what_is_loaded()
     if label and ledger is None:
         raise InvalidArgument(
             f"--label {label!r} is for the history of a ledger. Give --ledger too.", argument="--label"
@@ -216,8 +219,6 @@ def fail(message: str, code: int) -> NoReturn:
 
 def say_on_error(message: str, style: str, console: Console | None = None) -> None:
     """One line on standard error."""
-    from .display import printable
-
     shown = console or Console(stderr=True)
     shown.print(printable(message), style=style, markup=False, highlight=False, soft_wrap=True)
 

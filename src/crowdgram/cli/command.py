@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
-__all__ = ["MECHANISM", "ForceOption", "QuietOption", "StrictCommand", "mechanisms"]
+from .plain_values import with_plain_values
+
+__all__ = ["MECHANISM", "ForceOption", "QuickGroup", "QuietOption", "StrictCommand", "mechanisms"]
 
 MECHANISM = "MECHANISM"
 """How the help of an option shows a mechanism's name; in the help itself it is the list of them."""
@@ -23,8 +25,18 @@ def mechanisms() -> list[str]:
     return list(MECHANISMS)
 
 
+class QuickGroup(TyperGroup):
+    """A group of commands whose own options are converted without pydantic."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return with_plain_values(super().get_params(ctx))
+
+
 class StrictCommand(TyperCommand):
     """A command that refuses an option given twice if it takes one value: the first would be ignored silently."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return with_plain_values(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # A shell that completes a command parses what is there of it.

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from ..stages import Stage
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = ["Stages"]
 
@@ -36,6 +39,15 @@ class Stages:
 
     def __enter__(self) -> Stages:
         if self.console.is_terminal and not self._quiet:
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                SpinnerColumn,
+                TaskProgressColumn,
+                TextColumn,
+                TimeElapsedColumn,
+            )
+
             self._bar = Progress(
                 SpinnerColumn(),
                 TextColumn("{task.description}", markup=False),

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, distinct, median
 from ..tables import (
     MAX_BITS,
     MAX_MASS_SCALE,
@@ -242,7 +242,7 @@ def _groups(centre: Floats, scales: Floats) -> list[ItemGroup]:
     kinds = np.rint(np.log2(f / f.max())) * 64 + np.rint(2 * np.log2(scales / scales.max()))
     moments, tilts = item_moments(f), item_tilts(f)
     groups = []
-    for kind in np.unique(kinds):
+    for kind in distinct(kinds):
         i = np.flatnonzero(kinds == kind)
         groups.append(ItemGroup(i, float((scales[i] ** 2).mean()), moments[:, i].mean(axis=1), tilts[i]))
     return groups
@@ -383,7 +383,7 @@ def _estimate(
         now = _combined(past, drift, view.groups, shares)
         possible, likely = _possible_biases(past[-1], drift, view.groups, crowd, shares)
         bias = FEW_LEVELS * np.maximum(now.bias, possible).mean(axis=0)
-        expected = np.median(np.concatenate([now.expected[None], likely]), axis=0)
+        expected = median(np.concatenate([now.expected[None], likely]))
         users = crowd.typical
         mass = float((users.users * users.masses).sum())
         sampling = float((users.users * users.sizes**2).sum()) / mass**2 / crowd.spread

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, distinct
 from .estimate import spread_bias
 from .tuning import TUNING
 from .user_sizes import Crowds
@@ -241,7 +241,7 @@ def _costs(
         )
         masses = np.tile(masses, len(spread.shares) + 1)
     if bounds is None:
-        bounds = np.unique(sizes[users.max(axis=0) > 0])
+        bounds = distinct(sizes[users.max(axis=0) > 0])
         most = BOUNDS_TRIED if spread is None else BOUNDS_TRIED // 2
         if len(bounds) > most:
             bounds = np.geomspace(bounds[0], bounds[-1], most)

@@ -21,7 +21,7 @@ from itertools import product
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, distinct
 from .tuning import TUNING
 
 __all__ = [
@@ -218,7 +218,7 @@ class Drift:
         # The mean over the posterior is smooth in the share: some items tell it for those between.
         order = np.argsort(moments[0])
         logs = np.log(moments[0][order])
-        places = np.unique(np.searchsorted(logs, np.linspace(logs[0], logs[-1], KNOTS)).clip(0, len(logs) - 1))
+        places = distinct(np.searchsorted(logs, np.linspace(logs[0], logs[-1], KNOTS)).clip(0, len(logs) - 1))
         if len(order) <= KNOTS:
             places = np.arange(len(order))
         some = moments[:, order[places]]

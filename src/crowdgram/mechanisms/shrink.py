@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, distinct
 
 __all__ = ["NoiseShape", "Posterior", "Shrunk", "expected", "posteriors", "shrink"]
 
@@ -200,7 +200,7 @@ def posteriors(values: Floats, deviations: Floats, shape: NoiseShape) -> Iterato
 def _alike(deviations: Floats) -> Iterator[tuple[Integers, float]]:
     """Items whose noise is alike, with their common deviation."""
     groups = np.rint(2 * np.log2(deviations / deviations.min())).astype(np.int64)
-    for group in np.unique(groups):
+    for group in distinct(groups):
         members = np.nonzero(groups == group)[0]
         yield members, float(np.sqrt(np.mean(deviations[members] ** 2)))
 

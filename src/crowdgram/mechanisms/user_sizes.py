@@ -79,7 +79,7 @@ class Bins:
 
     def __add__(self, other: Bins) -> Bins:
         """Two looks at the same users, weighed by inverse variance, in the bins that both have."""
-        edges = np.intersect1d(self.edges, other.edges)
+        edges = np.intersect1d(self.edges, other.edges, assume_unique=True)
         one, two = self.merged(edges), other.merged(edges)
         users, deviations = inverse_variance_mean(one.users, one.deviations, two.users, two.deviations)
         looks = tuple(look.merged(edges) for look in (*self.looks, *other.looks))

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from ..mechanisms.simplex import project
 from ..privacy import Guarantee, Opening
 from ..stages import Stage
 from ..tables import Counts
-from .regimes import Constants, Learned
-from .variable import RowsFound, learn_variable
+
+if TYPE_CHECKING:
+    from .regimes import Constants, Learned
+    from .variable import RowsFound
 
 __all__ = ["Paper"]
 
@@ -60,6 +63,8 @@ class Paper(Mechanism):
         return [Laplace()]
 
     def run(self, counts: Counts, budget: Opening, request: Request, /) -> Estimate:
+        from .variable import learn_variable  # with all of the paper's mathematics, which no other mechanism needs
+
         request.report(Stage.CHOOSING_ROWS)
         learned, found = learn_variable(
             counts,

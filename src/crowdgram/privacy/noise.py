@@ -16,7 +16,6 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib import metadata
 from typing import Any, Literal, Protocol
@@ -186,6 +185,8 @@ def choose_each(scores: Integers, scale: float) -> Integers:
     threads = min(os.cpu_count() or 1, _MAX_THREADS, len(rows))
     if threads <= 1 or rows.size < _CHUNK:
         return np.array([measure(row) for row in rows], dtype=np.int64)
+    from concurrent.futures import ThreadPoolExecutor  # which loads logging, for OpenDP's samplers only
+
     with ThreadPoolExecutor(threads) as pool:
         return np.array(list(pool.map(measure, rows)), dtype=np.int64)
 
@@ -224,6 +225,8 @@ def _measured(name: str, values: Any, scale: float, measurement: Callable[[float
     if threads <= 1:
         noisy = [measure(chunk.tolist()) for chunk in chunks]
     else:
+        from concurrent.futures import ThreadPoolExecutor
+
         # A pool for each call: a pool kept at module level would not survive a fork.
         with ThreadPoolExecutor(threads) as pool:
             noisy = list(pool.map(lambda chunk: measure(chunk.tolist()), chunks))
@@ -276,8 +279,8 @@ def _checked_scale(name: str, scale: Any) -> float:
 
 def _clamped(values: Any) -> Integers:
     """The values as int64, clamped to +-2^62. A message never quotes them: they are private."""
-    # Adding noise would leave what is masked as it is. A plain array has no mask, and `np.ma` is slow to load.
-    if type(values) is not np.ndarray and isinstance(values, np.ma.MaskedArray):
+    # Adding noise would leave what is masked as it is. A plain array or list has no mask, and `np.ma` is slow to load.
+    if type(values) not in (np.ndarray, list) and isinstance(values, np.ma.MaskedArray):
         raise InvalidArgument("values: is a masked array. Fill it first.", argument="values")
     # A subclass may add in its own way.
     array = np.asarray(values) if isinstance(values, np.ndarray) else _from_sequence(values)

@@ -8,7 +8,6 @@ file: `shield` swaps it for one that speaks of the stage alone.
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 import uuid
@@ -27,6 +26,8 @@ from ..relations import INTEGER, Dialect, Relation
 from .resources import DuckDB, current_resources
 
 if TYPE_CHECKING:
+    import logging
+
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...arrays import Floats, Integers
+from ...arrays import Floats, Integers, distinct
 from ...errors import InvalidArgument
 from ..arrow import numbers_table
 from ..counts import Counts
@@ -139,7 +139,7 @@ class Centre:
         return math.sqrt((ends - second) + (ends + second) * _GUARD) * _UP
 
     def _levels(self) -> list[int]:
-        return [int(s) for s in np.unique(self.stretches)]
+        return [int(s) for s in distinct(self.stretches)]
 
 
 @dataclass(frozen=True)
