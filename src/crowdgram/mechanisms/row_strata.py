@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -50,15 +51,25 @@ class RowStrata:
     @property
     def widened(self) -> Floats:
         """The noise of all strata together at each of the bounds, over that of one sum."""
-        ratios = np.minimum(self.bounds / self.bounds[:, None], 1.0)
-        widened: Floats = np.sqrt((ratios**2).sum(axis=1))
+        widened: Floats = np.linalg.norm(self._weights, axis=1)
         return widened
 
     def within(self, place: int) -> Floats:
         """Rows by item if nobody counts for more than bounds[place]: strata above it weigh as one of that bound."""
-        ratios = np.minimum(self.bounds / self.bounds[place], 1.0)
-        total: Floats = ratios @ self.sums
+        total: Floats = self._weights[place] @ self.sums
         return total
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """What each stratum weighs at each of the bounds. Strata below the bound are shrunk (James and Stein): one that
+        holds nothing but noise would add that, and nothing else.
+        """
+        items = self.sums.shape[1]
+        noise = (items - 2) * self.deviation**2
+        kept = np.clip(1 - noise / np.maximum((self.sums**2).sum(axis=1), 1e-300), 0.0, 1.0)
+        below = self.bounds < self.bounds[:, None]
+        weights: Floats = np.minimum(self.bounds / self.bounds[:, None], 1.0) * np.where(below, kept, 1.0)
+        return weights
 
     def shortfall(self, place: int) -> float:
         """What users of the strata above bounds[place] lack of it, over all rows within it: they count for the part of
