@@ -44,9 +44,21 @@ def test_strata_are_a_factor_apart_and_end_at_one_row():
 
 
 def test_at_the_last_bound_strata_add_up_to_all_rows():
-    one = strata(50.0, np.random.default_rng(1))
+    one = replace(strata(50.0, np.random.default_rng(1)), deviation=0.0)
     rows = (one.sums * one.bounds[:, None]).sum(axis=0)
     assert one.within(len(one.bounds) - 1) * CAP == pytest.approx(rows)
+
+
+def test_light_strata_that_hold_nothing_but_noise_do_not_add_it():
+    """By chance 0.03 of one of them may stay: 500 items have a mean square within 6% of 1."""
+    bounds, rng = np.array([4.0, 16.0, 64.0]), np.random.default_rng(3)
+    noise = rng.normal(size=(3, 500))
+    empty = RowStrata(bounds, noise, 1.0)
+    assert empty.widened[-1] == pytest.approx(1.0, abs=1e-3)
+    assert empty.within(2) == pytest.approx(noise[-1], abs=0.2)
+    held = RowStrata(bounds, noise + 50.0, 1.0)
+    assert held.within(2) == pytest.approx(held.sums[-1] + held.sums[1] / 4 + held.sums[0] / 16, rel=1e-3)
+    assert held.widened[-1] == pytest.approx(math.sqrt(1 + 1 / 16 + 1 / 256), rel=1e-3)
 
 
 def test_noise_at_each_bound_is_that_of_the_sums_it_is_made_of():

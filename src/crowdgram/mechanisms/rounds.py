@@ -67,7 +67,7 @@ LARGEST_NOISE = 2.0**55
 """... and below what would ask more of the sampler than this standard deviation."""
 PREPARING = 2
 """Rounds that make a rough centre, and one with scales."""
-GROWTH = tuple(2.0 ** np.arange(0.5, 6.5, 0.5))
+ROUND_GROWTH = tuple(2.0 ** np.arange(0.5, 6.5, 0.5))
 """Factors by which shares of the budget may grow from round to round."""
 LEAST_OWN = 0.01
 """Of a square distance, what is taken to be users' own at least: both are known with noise."""
@@ -177,7 +177,7 @@ def _share(
     plans = []
     for length in range(fewest, most + 1):
         spent = left - (length - 1) * histogram_share
-        for factor in GROWTH if spent > 0 else ():
+        for factor in ROUND_GROWTH if spent > 0 else ():
             shares = factor ** np.arange(length, dtype=np.float64)
             plans.append(shares * (spent / shares.sum()))
     best = max(plans, key=worth, default=np.array([left]))

@@ -29,7 +29,7 @@ from .events import (
 from .guarantee import Adjacency, Guarantee
 from .losses import float_up
 from .noise import Labels
-from .paid_looks import MOST_COORDINATES, mu_after_looks
+from .paid_looks import ROUND_COORDINATES, mu_after_looks
 
 if TYPE_CHECKING:
     from .spending import Spending
@@ -276,7 +276,7 @@ def _mu_squared(events: Iterable[Event]) -> Fraction | float:
     """Of the Gaussian ones, all together; infinite if they have too little noise, or too many coordinates."""
     rounds = [event for event in events if isinstance(event, GaussianEvent)]
     mus = [accounting.gaussian_event_mu(event) for event in rounds]
-    if sum(event.dimension for event in rounds) > MOST_COORDINATES or not all(map(math.isfinite, mus)):
+    if sum(event.dimension for event in rounds) > ROUND_COORDINATES or not all(map(math.isfinite, mus)):
         return math.inf
     return sum((Fraction(mu) ** 2 for mu in mus), Fraction(0))
 

@@ -23,13 +23,13 @@ from crowdgram.privacy.guarantee import Guarantee
 from crowdgram.privacy.losses import PureEvent, float_up, pure_epsilon
 from crowdgram.privacy.roots import find_root
 
-__all__ = ["MOST_COORDINATES", "mu_after_looks"]
+__all__ = ["ROUND_COORDINATES", "mu_after_looks"]
 
-MOST_COORDINATES = 2**40
+ROUND_COORDINATES = 2**40
 """Of all Gaussian rounds of a release together. What their discreteness costs is below a unit of rounding."""
-NODES = 129
+COMPARED_AT = 129
 """Points at which two curves are compared; between them lines bound both. What that costs is 1 part in 10,000 of mu."""
-ROOM = 1.0 + 2.0**-20
+APART_BY = 1.0 + 2.0**-20
 """Between the curves that are compared: far above the margin of `gaussian_deltas` and all rounding. It costs a part in
 10 million of mu.
 """
@@ -40,15 +40,15 @@ SMALLEST_COMPARED = 1e-280
 def mu_after_looks(guarantee: Guarantee, looks: Sequence[PureEvent]) -> float:
     """The mu that Gaussian rounds have after `looks`, in the order in which these were drawn.
 
-    Formula: m_0 is the largest mu with e^H delta_mu(epsilon - 2H) <= delta, H = ETA MOST_COORDINATES; m_t is the
+    Formula: m_0 is the largest mu with e^H delta_mu(epsilon - 2H) <= delta, H = ETA ROUND_COORDINATES; m_t is the
     largest mu such that p delta_mu(e - a) + (1 - p) delta_mu(e + a) <= delta_{m_(t-1)}(e) for all e within the sum of
     the earlier looks' epsilons around epsilon - 2H, where a is the epsilon of look t and p = 1/(1 + e^-a).
 
-    Guarantee: rounds of at most MOST_COORDINATES in all, whose mu^2 add to at most the square of this, keep the
+    Guarantee: rounds of at most ROUND_COORDINATES in all, whose mu^2 add to at most the square of this, keep the
     guarantee together with the looks. Which looks are drawn, with which epsilons, and whether a pure finish follows
     instead, may depend on noisy outcomes. Rounded down. Reference: docs/proofs/accounting.md, Theorem 7.
     """
-    charge = ETA * MOST_COORDINATES
+    charge = ETA * ROUND_COORDINATES
     centre = math.nextafter(guarantee.epsilon - 2.0 * charge, -math.inf)
     mu = gaussian_mu(centre, math.nextafter(guarantee.delta * math.exp(-charge), 0.0)) if centre > 0.0 else 0.0
     reach = Fraction(0)
@@ -63,7 +63,7 @@ def _after(mu: float, centre: float, reach: float, look: float) -> float:
     """The largest mu whose rounds and the look are together at most rounds of `mu`, within `reach` of `centre`."""
     if mu <= SMALLEST_MU:
         return 0.0
-    before = _Tangents(mu, np.linspace(centre - reach, centre + reach, NODES if reach else 1))
+    before = _Tangents(mu, np.linspace(centre - reach, centre + reach, COMPARED_AT if reach else 1))
     if not before.lowest > SMALLEST_COMPARED:
         return 0.0
 
@@ -112,5 +112,5 @@ class _Tangents:
     def excess(self, curve: Floats) -> float:
         """Above 0 unless a convex curve with these values at the nodes lies below, with room to spare."""
         chords = curve[:-1] + self.parts * np.diff(curve)
-        above = np.concatenate([curve * ROOM / self.values, chords * ROOM / self.crossings])
+        above = np.concatenate([curve * APART_BY / self.values, chords * APART_BY / self.crossings])
         return float(above.max()) - 1.0
