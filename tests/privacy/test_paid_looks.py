@@ -103,3 +103,9 @@ def test_more_looks_leave_less():
     left = [mu_after_looks(guarantee, [look(0.05)] * n) for n in range(12)]
     assert left == sorted(left, reverse=True)
     assert len(set(left)) == 12
+
+
+def test_a_look_that_takes_nearly_nothing_leaves_nearly_all():
+    guarantee = Guarantee(1.0, 1e-6)
+    alone = mu_after_looks(guarantee, [look(0.1)])
+    assert alone * 0.9999 < mu_after_looks(guarantee, [look(1e-14), look(0.1)]) <= alone

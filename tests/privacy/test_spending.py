@@ -28,6 +28,8 @@ from crowdgram.privacy import (
     epsilon_spent,
     remaining_mu,
 )
+from crowdgram.privacy.drawing import DrawsLaplace
+from crowdgram.privacy.spending import Looks, Rounds
 
 from ..samplers import NO_NOISE, Recording, Scripted
 
@@ -170,6 +172,36 @@ def test_a_path_that_could_pay_by_itself_is_refused_if_the_looks_cannot():
     assert rounds.remaining_mu(3) < alone
     with pytest.raises(PrivacyViolation, match="than the looks left"):
         rounds.gaussian("round", SUMS, bound=BOUND, mu=alone)
+
+
+def test_a_list_that_adds_to_more_than_epsilon_is_refused():
+    """Alone it keeps delta. But outcomes could choose between stopping after all of it, for delta, and rounds after a
+    part of it, for another delta.
+    """
+    small = [Reserve(f"look {n}", 1, 0.001) for n in range(10)]
+    check([LaplaceEvent(one.purpose, 1, 1 / one.epsilon, 1) for one in small], ADD_REMOVE)
+    with pytest.raises(PrivacyViolation, match="more than epsilon"):
+        looks(ADD_REMOVE, *small, Reserve("large", 1, 0.99138))
+    assert looks(ADD_REMOVE, *small, Reserve("large", 1, 0.98)).reserved
+
+
+def test_phases_that_are_made_anew_draw_no_look_after_rounds():
+    spending = Spending(ADD_REMOVE)
+    phase = spending.open().looks([LOOK])
+    phase.rounds().gaussian("round", SUMS, bound=BOUND, mu=0.01)
+    with pytest.raises(PrivacyViolation, match="would follow Gaussian noise"):
+        Looks(spending).laplace("look", SUMS, bound=BOUND, epsilon=0.01)
+    with pytest.raises(PrivacyViolation, match="is not Gaussian"):
+        DrawsLaplace.laplace(Rounds(spending), "other", SUMS, bound=BOUND, epsilon=0.01)
+
+
+def test_the_least_mu_is_what_all_looks_leave_in_any_order():
+    parts = [0.24, 0.08, 0.04, 0.01]
+    for order in (parts, parts[::-1]):
+        phase = looks(ADD_REMOVE, *(Reserve(f"look {part}", BOUND, part) for part in parts))
+        for part in order:
+            phase.laplace(f"look {part}", SUMS, bound=BOUND, epsilon=part)
+        assert phase.remaining_mu(3) >= phase.least_mu(3) * (1 - 1e-9) > 0.1
 
 
 def test_rounds_have_a_limit_of_coordinates():

@@ -162,7 +162,7 @@ def _rounds(counts: Counts, ready: Ready, request: Request) -> tuple[Rounds, Cho
     """The same, before Gaussian noise."""
     if not request.buys_rows:
         return ready.looks().rounds(), _given(request), None
-    looks, _, rows, users = _look_at_rows(counts, ready, request, thrifty=False)
+    looks, _, rows, users = _look_at_rows(counts, ready, request, thrifty=not request.found)
     one = math.sqrt(2 / math.pi) / looks.remaining_mu(counts.items)
     return looks.rounds(), _best(rows, counts.items * one), inverse_variance_mean(*users, *rows.users)
 

@@ -33,9 +33,9 @@ __all__ = ["RoundsModel", "allowance_for", "prefer_rounds", "round_coordinates"]
 
 SPENDABLE = 1 - 1e-9
 """Of a budget that is divided into shares: the sum of rounded parts must not exceed it."""
-ROUNDS_EFFICIENCY = 0.8
-"""What the answers of all rounds together are worth, as a part of the budget that is divided over them: 0.75 to 0.9 if
-users agree, of which the last round has the most, ..."""
+ROUNDS_EFFICIENCY = 0.7
+"""What the answers of all rounds together are worth, as a part of the budget that is divided over them (0.6 to 0.9 on
+invented crowds who agree), ..."""
 SEEING_COST = 3, 10.0
 """... less what it takes to see the crowd: so many histograms of distances. Their noise per bin has a standard
 deviation of users over the second number.

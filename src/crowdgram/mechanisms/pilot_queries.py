@@ -132,7 +132,7 @@ def look_at_users(
 def look_at_rows(histogram: Integers, spending: Looks, items: int, *, thrifty: bool = True) -> RowHistogram:
     """Buy users by rows, of whom `histogram` are in the bins of EDGES: one look, and a second where that is worth it.
     If the first shows nobody, there are few users, and the second is as small as it gets: small groups among few users
-    do not weigh much, and plain noise may buy more. Not `thrifty`: what is not spent is lost.
+    do not weigh much, and plain noise may buy more. Not `thrifty`: all of the list is paid already.
     """
     epsilon = spending.guarantee.epsilon
     rows = RowHistogram.of(_noisy_histogram(histogram, spending, ROWS_FIRST.purpose, ROWS_FIRST.part * epsilon, ALL))

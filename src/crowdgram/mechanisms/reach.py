@@ -58,7 +58,7 @@ class ItemUsers(Searching):
 
     Guarantee: looks are reserved by public values before the table is looked at. The noise and the bound are chosen
     from their noisy outcomes. Gaussian noise has what is left when all of the reserve is spent, and Laplace noise what
-    is left of epsilon: Theorem 4 in docs/proofs/accounting.md. `ItemReach` moves by UNIT (add-remove), by 2 UNIT in l1
+    is left of epsilon: Theorem 7 in docs/proofs/accounting.md. `ItemReach` moves by UNIT (add-remove), by 2 UNIT in l1
     or by sqrt(2) UNIT in l2 (replace).
     """
 
@@ -114,7 +114,7 @@ class ItemUsers(Searching):
         histogram = presence.sum(UsersByItems(edges)).values
         found = _histogram(histogram, looks, FIRST.purpose, FIRST.most(looked), edges)
         prices = _prices(found, looks, items, group_of)
-        # Gaussian noise pays for what is reserved, taken or not.
+        # Gaussian noise pays little for a look, a fiftieth of mu; after a search, it has paid already.
         if prices.chosen.sums.norm == "l2" or prices.worth_knowing > SECOND.most(looked) * prices.noise:
             found += _histogram(histogram, looks, SECOND.purpose, SECOND.most(looked), edges)
             prices = _prices(found, looks, items, group_of)

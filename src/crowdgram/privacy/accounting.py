@@ -200,8 +200,12 @@ def _remaining_mu(guarantee: Guarantee, events: tuple[Event, ...], dimension: in
             break
         kept = middle <= enough or (middle < too_much and keeps(middle))
         low, high = (middle, high) if kept else (low, middle)
-    mu = low * (1.0 - ROOM_FOR_SHARES)
-    return mu if mu > 0.0 and keeps(mu) else 0.0
+    # As computed, the curve is not monotone to the last digits, which are few if delta is tiny.
+    for room in (ROOM_FOR_SHARES, ROOM_FOR_ROUNDING, 2.0**-10):
+        mu = low * (1.0 - room)
+        if mu > 0.0 and keeps(mu):
+            return mu
+    return 0.0
 
 
 def _bracket(delta: Callable[[float], float], most: float, high: float) -> tuple[float, float]:

@@ -140,6 +140,8 @@ class Phase:
     def _check_round(self, event: Event) -> None:
         """Raise unless Gaussian rounds may go on with this one, after all before it."""
         self._check_free(event)
+        if not isinstance(event, GaussianEvent):
+            raise PrivacyViolation(f"{event.purpose!r} is not Gaussian: rounds draw no other noise.")
         if self._spending._list_is_paid:
             accounting.check([*self._committed(), event], self._for_rounds())
             return

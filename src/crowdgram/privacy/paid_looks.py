@@ -33,6 +33,8 @@ APART_BY = 1.0 + 2.0**-20
 """Between the curves that are compared: far above the margin of `gaussian_deltas` and all rounding. It costs a part in
 10 million of mu.
 """
+LEAST_REACH = 2.0**-20
+"""Over epsilon, what a look is taken to reach at least: points that are compared stay apart."""
 SMALLEST_COMPARED = 1e-280
 """Below, the Gaussian curve is not known to a relative precision."""
 
@@ -54,7 +56,7 @@ def mu_after_looks(guarantee: Guarantee, looks: Sequence[PureEvent]) -> float:
     reach = Fraction(0)
     for look in looks:
         mu = _after(mu, centre, float_up(reach), float_up(pure_epsilon(look)))
-        reach += pure_epsilon(look)
+        reach += max(pure_epsilon(look), Fraction(LEAST_REACH * centre))
     return mu
 
 

@@ -101,6 +101,9 @@ class Ready(Phase):
         """
         self._check_current()
         self._reserve(reserves)
+        listed = sum(map(pure_epsilon, self.reserved), Fraction(0))
+        if not self._spending._list_is_paid and listed > Fraction(self.guarantee.epsilon):
+            raise PrivacyViolation("the looks of the list add to more than epsilon: no path may stop after them all.")
         return Looks(self._spending)
 
 
@@ -151,7 +154,10 @@ class Looks(DrawsLaplace):
         """What rounds would have if all of the list were drawn."""
         if self._spending._list_is_paid:
             return self._remaining_mu(dimension)
-        return mu_after_looks(self.guarantee, self.reserved)
+        looks = sorted(self.reserved, key=pure_epsilon)  # in this order they leave the least
+        return min(
+            mu_after_looks(self.guarantee, looks), accounting.remaining_mu(self.guarantee, self.reserved, dimension)
+        )
 
     def remaining_epsilon(self) -> float:
         """What a pure finish would have."""
@@ -173,6 +179,8 @@ class Looks(DrawsLaplace):
             raise PrivacyViolation(
                 f"{event.purpose!r} was not reserved. Give every look to `looks()` before the first draw."
             )
+        if not self._spending._list_is_paid and any(isinstance(past, GaussianEvent) for past in self.events):
+            raise PrivacyViolation(f"{event.purpose!r} would follow Gaussian noise, which has taken what looks left.")
         again = event.purpose in {past.purpose for past in self.events}
         if again or not (isinstance(event, LaplaceEvent) and within(event, reserved)):
             raise PrivacyViolation(f"{event.purpose!r} would spend more than was reserved for it.")
