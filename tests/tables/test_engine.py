@@ -133,17 +133,6 @@ def test_what_an_own_database_keeps_goes_with_it():
     other.close()
 
 
-def test_engines_of_the_tests_share_a_database():
-    """Or thousands of tests would start one each."""
-
-    with DuckEngine.embedded() as one, DuckEngine.embedded() as other:
-        one.con.execute("ATTACH ':memory:' AS seen_by_all")
-        try:
-            assert "seen_by_all" in str(other.con.execute("SHOW DATABASES").fetchall())
-        finally:
-            one.con.execute("DETACH seen_by_all")
-
-
 @pytest.mark.parametrize(
     "column",
     [pa.array([1]), pa.array(["a"]), pa.array(["a"], pa.large_string()), pa.array([1], pa.int32()), pa.array([True])],
