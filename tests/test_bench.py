@@ -31,6 +31,7 @@ def beside(monkeypatch):
         "accuracy",
         "coverage",
         "discovery",
+        "grid",
         "invented",
         "names",
         "pictures",
@@ -284,6 +285,21 @@ def test_coverage_by_rank(monkeypatch, capsys):
     assert all(within.all() for within in coverage._each(made, made.probabilities).values())
     wrong = coverage._each(made, truth[::-1])
     assert not any(within.all() for within in wrong.values())
+
+
+@pytest.mark.slow
+def test_the_grid_holds_each_line_to_the_limits(monkeypatch, capsys):
+    """One tiny setting, by users who agree and who differ, and by both weights; then with limits that nothing keeps."""
+    grid = importlib.import_module("grid")
+    one = grid.Setting("tiny", Crowd(users=60, rows=5, items=3), {"epsilon": 8.0})
+    monkeypatch.setattr(grid, "settings", lambda: iter([one]))
+    grid.main(["--repeat", "2"])
+    out = capsys.readouterr().out
+    assert sum(line.startswith("| tiny |") for line in out.splitlines()) == 4
+    assert "of 4 lines miss" in out
+    monkeypatch.setattr(grid, "honest", lambda *_: "MISS: all")
+    grid.main(["--repeat", "1"])
+    assert "4 of 4 lines miss" in capsys.readouterr().out
 
 
 @pytest.mark.slow
