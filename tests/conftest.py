@@ -77,7 +77,12 @@ DRAWING = (
 
 
 def pytest_configure(config):
+    from hypothesis import settings
+
     config.pluginmanager.register(reruns)
+    # Nothing is timed in a test: on a busy machine any example may take long.
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 
 def pytest_itemcollected(item):
