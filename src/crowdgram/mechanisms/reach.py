@@ -57,8 +57,9 @@ class ItemUsers(Searching):
     max_items_per_user: the bound L; by default it is found privately.
 
     Guarantee: looks are reserved by public values before the table is looked at. The noise and the bound are chosen
-    from their noisy outcomes. Gaussian noise has what the looks have left, and Laplace noise what is left of epsilon: Theorem 7 in docs/proofs/accounting.md. `ItemReach` moves by UNIT (add-remove), by 2 UNIT in l1
-    or by sqrt(2) UNIT in l2 (replace).
+    from their noisy outcomes. Gaussian noise has what the looks have left, and Laplace noise what is left of epsilon:
+    Theorem 7 in docs/proofs/accounting.md. `ItemReach` moves by UNIT (add-remove), by 2 UNIT in l1 or by sqrt(2) UNIT
+    in l2 (replace).
     """
 
     name = "reach"
