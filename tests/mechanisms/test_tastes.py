@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdgram.mechanisms.pilot_queries import HALVES, pilot_reserves
-from crowdgram.mechanisms.tastes import TASTES, Tastes, Weighing, look_at_tastes
+from crowdgram.mechanisms.tastes import TASTES, Tastes, Weighing, look_at_tastes, part_for_tastes
 from crowdgram.planning.shapes import Shape, zipf_shares
 from crowdgram.planning.simulation import simulate
 from crowdgram.privacy import EXACT, Guarantee, Spending
@@ -57,7 +57,18 @@ def test_looks_cost_less_the_more_users_there_are_and_no_more_than_was_reserved(
         _, events = looked_at(0.1, users=users, rows=rows)
         spent = [event.sensitivity / event.scale for event in events]
         assert len(spent) == len(HALVES)
-        assert max(spent) == pytest.approx(min(HALVES[0].most(40), 1.3 / np.sqrt(users)), rel=1e-6)
+        assert max(spent) == pytest.approx(min(0.015, 1.3 / np.sqrt(users)), rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_a_look_costs_more_if_it_is_worth_more_up_to_what_it_needs_and_what_was_set_aside(epsilon):
+    guarantee, few, many = Guarantee(epsilon, 1e-6), Weighing((200.0, 20.0)), Weighing((1e6, 1e3))
+    assert part_for_tastes(guarantee, 20, few) == 0.015
+    assert part_for_tastes(guarantee, 20, few, worth=0.05) == 0.05
+    needed = 1.3 / np.sqrt(200) / epsilon
+    assert part_for_tastes(guarantee, 20, few, worth=0.9) == pytest.approx(min(needed, HALVES[0].most(20)))
+    assert part_for_tastes(guarantee, 20, many, worth=0.9) == pytest.approx(0.0013 / epsilon)
+    assert part_for_tastes(guarantee, 1000, few, worth=0.9) == 0.015
 
 
 def test_the_posterior_is_one():

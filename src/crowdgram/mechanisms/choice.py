@@ -25,7 +25,7 @@ from .row_bound import (
     costs_if_known,
     worth_knowing,
 )
-from .tastes import epsilon_for_tastes, look_at_tastes
+from .tastes import look_at_tastes, part_for_tastes
 from .user_sizes import Crowds
 
 __all__ = ["RoundsModel", "allowance_for", "prefer_rounds", "round_coordinates"]
@@ -59,11 +59,11 @@ def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot, items: int) -> 
     if pilot.users < 2 * pilot.users_error:  # nobody is seen: rounds would see nothing either
         return None
     prices = _Prices.of(spending, pilot, counts.items)
-    part = epsilon_for_tastes(spending, items, pilot.weighing) / spending.guarantee.epsilon
     for _ in HALVES:
-        if not (prices.rounds_err_less or prices.doubt > part * prices.least):
+        worth = prices.doubt / prices.least
+        if not (prices.rounds_err_less or worth > part_for_tastes(spending.guarantee, items, pilot.weighing)):
             return None
-        pilot.tastes = look_at_tastes(counts, spending, items, pilot.weighing, pilot.tastes)
+        pilot.tastes = look_at_tastes(counts, spending, items, pilot.weighing, pilot.tastes, worth)
         prices = _Prices.of(spending, pilot, counts.items)
     return prices.model if prices.rounds_err_less else None
 

@@ -20,12 +20,12 @@ import numpy as np
 from scipy.special import betainc, gammaln
 
 from ..arrays import Floats
-from ..privacy import Looks
+from ..privacy import Guarantee, Looks
 from ..tables import HALF_BINS, UNIT, Counts, UsersByHalf
 from .pilot_queries import HALVES
 from .tuning import TUNING
 
-__all__ = ["Tastes", "Weighing", "epsilon_for_tastes", "look_at_tastes"]
+__all__ = ["Tastes", "Weighing", "look_at_tastes", "part_for_tastes"]
 
 HALF_PARTS = (np.arange(2 * HALF_BINS) + 0.5) / (2 * HALF_BINS)
 """What part of the crowd may lie in a half of the items."""
@@ -96,20 +96,26 @@ class Tastes:
         return (1 - self.square) * float(self.weights @ (self.tastes * (1 - self.strange) + self.strange))
 
 
-def epsilon_for_tastes(spending: Looks, items: int, weighing: Weighing) -> float:
-    """What a look costs: enough for the noise of a bin to be as large as chance would make it, up to a limit."""
-    wanted = TUNING.halves_detail / math.sqrt(max(weighing.users[0], 1.0))
-    return min(HALVES[0].most(items) * spending.guarantee.epsilon, wanted)
+def part_for_tastes(guarantee: Guarantee, items: int, weighing: Weighing, worth: float = 0.0) -> float:
+    """What a look takes of epsilon: enough for the noise of a bin to be as large as chance would make it. But no more
+    than it is `worth`, or than `halves_look`, if that is more; nor than was set aside for it.
+    """
+    wanted = TUNING.halves_detail / math.sqrt(max(weighing.users[0], 1.0)) / guarantee.epsilon
+    return min(wanted, HALVES[0].most(items), max(worth, TUNING.halves_look))
 
 
-def look_at_tastes(counts: Counts, spending: Looks, items: int, weighing: Weighing, before: Tastes) -> Tastes:
-    """Buy a histogram over one half of the items, or, if one was looked at `before`, over the other."""
+def look_at_tastes(
+    counts: Counts, spending: Looks, items: int, weighing: Weighing, before: Tastes, worth: float = 0.0
+) -> Tastes:
+    """Buy a histogram over one half of the items, or, if one was looked at `before`, over the other. worth: the part
+    of epsilon that knowing tastes would save.
+    """
     number = len(before.squares)
     alike, alone = _forms()
     if weighing.rows is not None:
         alike = _with_chance(*weighing.rows)
     sums = counts.sum(UsersByHalf(counts.items, number, weighing.row_cap))
-    epsilon = epsilon_for_tastes(spending, items, weighing)
+    epsilon = part_for_tastes(spending.guarantee, items, weighing, worth) * spending.guarantee.epsilon
     noisy, event = spending.laplace(HALVES[number].purpose, sums.values, bound=sums.bound.l1, epsilon=epsilon)
     logs = _likelihoods(noisy / UNIT, event.scale / UNIT, weighing.users, alike, alone)
     chances = np.exp(logs - logs.max())

@@ -18,8 +18,9 @@ class Tuning:
         first_look, second_look: users by rows. A first look tells large crowds; a second one, in one piece, shows small
             groups of heavy users.
         users_look: how many users there are, if that is not known from the looks before.
-        halves_look, halves_detail: how much users differ, one of two looks: at most the first, and the second over the
-            root of the number of users, so that the noise of a bin is as large as chance would make it.
+        halves_look, halves_detail: how much users differ, one of two looks: as much as it is worth to the choice, or
+            the first; at most the second over the root of the number of users, in epsilon, so that the noise of a bin
+            is as large as chance would make it.
         further_histograms: what histograms of users by rows may cost in all before plain Laplace noise. Those after the
             two looks are not reserved, and are bought while knowing more is worth its price. The second look of a
             table with few items is large already: as much again tells a far bin of noise from heavy users.

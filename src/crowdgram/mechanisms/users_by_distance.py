@@ -103,14 +103,15 @@ def look_at_distances(
     full = USER_UNIT / facts.row_cap * 2.0**placed.bits
     farthest = float(placed.stretches.max()) * math.sqrt(2)
     reach = facts.largest_mass * farthest * HIGH
-    steps = math.ceil(math.log2(reach / (LOW * float(placed.stretches.min()))) / TUNING.step)
+    f = floor_shares(centre)
+    spread = float((f / scales**2).sum()) if budget.norm == "l2" else float((np.sqrt(f) / scales).sum()) ** 2
+    nearest = max(LOW * float(placed.stretches.min()), _nearest(facts, spread, error, farthest))
+    steps = math.ceil(math.log2(reach / nearest) / TUNING.step)
     edges: Floats = reach * np.exp2(TUNING.step * (np.arange(steps + 1) - steps))
     histogram = measured.histogram((edges * full).tolist(), facts.row_cap, USER_UNIT) * HISTOGRAM_UNIT
     noisy = budget.noisy(f"round {number}: users by distance", histogram, share)
     deviation = budget.deviation(share, non_negative=True)
     bins = Bins(noisy / HISTOGRAM_UNIT, np.full(len(edges), deviation), edges, budget.shape == "laplace")
-    f = floor_shares(centre)
-    spread = float((f / scales**2).sum()) if budget.norm == "l2" else float((np.sqrt(f) / scales).sum()) ** 2
     found = None if _hidden(facts, deviation) else read(bins, eager=True)
     known = facts.users - 3 * facts.users_error
     if found is None or found.typical.sum() + 3 * found.error < known / 2:
@@ -127,6 +128,21 @@ def look_at_distances(
         halved, mass, strangers_part = (np.repeat(each[present], 2) for each in (users / 2, masses, part))
         versions.append(Users(halved, points.ravel(), mass, strangers_part))
     return UsersByDistance(versions[0], versions[1:], spread)
+
+
+def _nearest(facts: Facts, spread: float, error: float, farthest: float) -> float:
+    """The least size that bins tell apart: users are no nearer to a centre than its `error`, squared, and chance put
+    those with the fewest rows, but for a factor of FARTHER, and for another one since the error is an estimate.
+
+    A bin below would hold noise only. Taken for the crowd, it would shrink the radius to nothing, and the answer would
+    be the centre, with next to no noise predicted.
+    """
+    if facts.rows is None:
+        fewest, chance = float(facts.row_cap), 0.0
+    else:
+        fewest = float(facts.rows.sizes[np.argmax(facts.rows.typical > 0)])
+        chance = spread * (1 - facts.tastes.square) / fewest
+    return fewest * min(math.sqrt(chance + error), farthest) / FARTHER**2
 
 
 def _hidden(facts: Facts, deviation: float) -> bool:
