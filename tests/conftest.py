@@ -231,10 +231,10 @@ class Databases:
     Each engine still has a connection of its own, with temporary tables, macros and settings of its own.
     """
 
-    def __init__(self):
+    def __init__(self, start):
         import crowdgram
 
-        self.shared, self.process, self.whole = True, os.getpid(), None
+        self.start, self.shared, self.process, self.whole = start, True, os.getpid(), None
         self.usual = {
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -248,37 +248,46 @@ class Databases:
         if not self.shared or not usual or os.getpid() != self.process:
             return None
         if self.whole is None:
-            import duckdb
-
-            self.whole = duckdb.connect(config={**settings, "temp_directory": ""})  # nothing spills: tables are small
+            # Tables are small: nothing spills, and a second thread has nothing to do but to be started and awaited.
+            self.whole = self.start(config={**settings, "temp_directory": "", "threads": 1})
         return self.whole.cursor()
+
+    def close(self):
+        """At the end, and before a test that has failed is run once more. Crowds that tests keep go with the database
+        that they are in: with it, all of its connections are closed.
+        """
+        if crowds := sys.modules.get(f"{__package__}.mechanisms.crowds"):
+            crowds.close_all()
+        if self.whole is not None:
+            self.whole.close()
+            self.whole = None
 
 
 @pytest.fixture(scope="session", autouse=True)
 def databases():
-    """A patch of Ibis, which alone starts DuckDB, so that the engine's code runs as it is."""
-    from ibis.backends.duckdb import Backend
+    """A patch of DuckDB, which an engine starts with settings and nothing else: the engine's own code runs as it is.
 
-    made, start = Databases(), Backend.do_connect
+    `test_engines_of_the_tests_share_a_database` fails if an engine asks in another way, which would only be slow.
+    """
+    import duckdb
 
-    def do_connect(self, *given, **settings):
-        connection = made.connect(settings)
-        if connection is None:
-            start(self, *given, **settings)
-        else:
-            self.con = connection
-            self._post_connect()
+    start = duckdb.connect
+    made = Databases(start)
+
+    def connect(*given, **options):
+        asked = options.get("config") if not given and len(options) == 1 else None
+        shared = None if asked is None else made.connect(asked)
+        return start(*given, **options) if shared is None else shared
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Backend, "do_connect", do_connect)
+        patch.setattr(duckdb, "connect", connect)
         yield made
-    if made.whole is not None:
-        made.whole.close()
+    made.close()
 
 
 @pytest.fixture
 def own_database(databases, monkeypatch):
-    """Engines start a database of their own: for tests of scratch folders."""
+    """Engines start a database of their own, with all threads: for tests of scratch folders and of integers."""
     monkeypatch.setattr(databases, "shared", False)
 
 

@@ -52,7 +52,7 @@ STANDING = [
 
 def tried(case):
     """The pairs that a case is attacked on. Where items are found, one with groups, and every other one if a user is
-    replaced; one with a wrong prior. All if thorough.
+    replaced; one with a wrong prior; where dates are computed and a user is replaced, the last. All if thorough.
     """
     replaced = case.claim.adjacency is Adjacency.REPLACE
     some = {
@@ -62,6 +62,7 @@ def tried(case):
         "found-reach-groups": slice(2, 3),
         "found-items": slice(None, None, 2 if replaced else 1),
         "prior": slice(1),
+        **dict.fromkeys(("computed", "periods", "reach-periods"), slice(-1 if replaced else 0, None)),
     }
     return case.pairs[slice(None) if THOROUGH else some.get(case.name.split(":")[0], slice(None))]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
@@ -42,7 +41,7 @@ def counted(table, items):
 
 MOST_CROWDS = 4
 CROWDS = {}
-"""Crowds that are counted, each with what closes its engine; the oldest makes room."""
+"""Crowds that are counted, each with what closes its engine; the oldest makes room. `databases` closes all."""
 
 
 @contextmanager
@@ -62,7 +61,6 @@ def close_crowd(crowd):
     opened.close()
 
 
-@atexit.register
 def close_all():
     for crowd in list(CROWDS):
         close_crowd(crowd)

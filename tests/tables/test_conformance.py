@@ -116,7 +116,7 @@ def on_engines(few, many=CASES):
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
-def opened(request):
+def opened(request, own_database):
     """rows, domain -> Rows in the engine under test."""
     engines, session = [], request.getfixturevalue("spark") if request.param == "spark" else None
 

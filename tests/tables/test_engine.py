@@ -12,12 +12,14 @@ import pyarrow as pa
 import pytest
 
 from crowdgram.errors import EngineFailure, InvalidDomain
-from crowdgram.tables import read_domain
+from crowdgram.synth import Crowd
+from crowdgram.tables import UsersByRows, read_domain
 from crowdgram.tables.engines import ENGINES, DuckEngine, Engine, engine_for, shield
 from crowdgram.tables.engines.spark import _SETTINGS
 from crowdgram.tables.sources import open_source
 from crowdgram.tables.statistics.histograms import bin_of, user_histogram
 
+from ..mechanisms.crowds import counted_crowd
 from .frames import frame_of
 
 SECRET = "zebra-4711"
@@ -131,6 +133,26 @@ def test_what_an_own_database_keeps_goes_with_it():
     assert other.fetch(theirs, "fetching").num_rows == 2
     assert tables_of(other.backend) == [theirs.get_name()]
     other.close()
+
+
+def test_engines_of_the_tests_share_a_database():
+    """Or thousands of tests would start one each."""
+
+    with DuckEngine.embedded() as one, DuckEngine.embedded() as other:
+        one.con.execute("ATTACH ':memory:' AS seen_by_all")
+        try:
+            assert "seen_by_all" in str(other.con.execute("SHOW DATABASES").fetchall())
+        finally:
+            one.con.execute("DETACH seen_by_all")
+
+
+def test_crowds_that_tests_keep_go_with_the_database(databases):
+    """Or all tests of a crowd would fail after one that is run once more."""
+    crowd = Crowd(users=20, rows=2, items=3, seed=1)
+    for edges in ([1, 3], [2, 3]):  # what was asked before is remembered
+        with counted_crowd(crowd) as counts:
+            assert sum(counts.sum(UsersByRows(edges)).values) == 20
+        databases.close()
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_limits_reach_the_engine(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_without_limits_there_are_a_few_threads():
+def test_without_limits_there_are_a_few_threads(own_database):
     with DuckEngine.embedded() as engine:
         found = settings(engine.backend.con)
     assert found["threads"] == max(os.cpu_count(), 4)

@@ -90,9 +90,13 @@ def test_years_of_pandas():
     assert ordinary(tallied(frame)) == [("u0", DAY)]
 
 
+DUCKDB_TYPES = ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP", "TIMESTAMPTZ", "DATE"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP", "TIMESTAMPTZ", "DATE"])
+@pytest.mark.parametrize("kind", DUCKDB_TYPES)
 def test_moments_of_duckdb(kind, tmp_path):
+    """Each type meets half of the expressions, and each of them three types; all if thorough."""
     with duckdb.connect(tmp_path / "t.duckdb") as connection:
         connection.execute(f"create table t (who varchar, what {kind})")
         connection.execute("insert into t values ('u0', '2024-02-29'), ('u1', '2024-02-29')")
@@ -104,7 +108,7 @@ def test_moments_of_duckdb(kind, tmp_path):
             connection.execute("insert into t values ('z', '290309-12-22 (BC)'), ('z', '294246-01-10')")
     source = Database(str(tmp_path / "t.duckdb"), table="t")
     assert len(tallied(source)) == 2
-    for where in EXPRESSIONS:
+    for where in EXPRESSIONS if THOROUGH else EXPRESSIONS[DUCKDB_TYPES.index(kind) % 2 :: 2]:
         assert [who for who, _, _ in tallied(source, where=where)] == ["u0", "u1"], where
 
 

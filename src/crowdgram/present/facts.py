@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..errors import InvalidArgument
@@ -67,7 +68,7 @@ def facts(result: Release | GroupedRelease | Reach | GroupedReach, ledger: Ledge
             "release was charged to.",
             argument="ledger",
         )
-    common = epsilon_spent(events, COMMON_DELTA)
+    common = _at_common_delta(tuple(events))
     return {
         "question": _question(result),
         "released_on": parameters.get("released_on"),
@@ -268,3 +269,8 @@ def _quantity(quantity: Quantity | None) -> Mapping[str, float] | None:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+@lru_cache(maxsize=64)  # the parts of a release, and its pages, have the same events
+def _at_common_delta(events: tuple[Event, ...]) -> float:
+    return epsilon_spent(events, COMMON_DELTA)
