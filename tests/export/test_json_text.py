@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from crowdgram.export import json_text
+from crowdgram.export import json_file, json_text
 from crowdgram.export.json_text import document_text
 
 ODD = [0.0, -0.0, 1.0, 0.1, 1e-300, 5e-324, 1.7976931348623157e308, 1e21, 1e22, 123456789.0, 2.0**53, -1 / 3]
@@ -46,6 +46,22 @@ def test_equal_numbers_are_written_alike():
     written = document_text({"numbers": numbers}).partition("[")[2].partition("]")[0].split(",")
     assert written[:5] * json_text.LONG_LIST == written
     assert [float(one) for one in written[:5]] == few.tolist()
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 0.1, 7])
+def test_one_number_again_and_again_is_written_as_any(value):
+    numbers = np.full(json_text.LONG_LIST, value)
+    other = np.append(numbers, 3)  # which is not all one number
+    written = document_text({"numbers": numbers}).partition("[")[2].partition("]")[0].split(",")
+    mixed = document_text({"numbers": other}).partition("[")[2].partition("]")[0].split(",")
+    assert written == mixed[:-1]
+    assert float(written[0]) == value
+
+
+@pytest.mark.parametrize("most", [2**63 - 1, 2**63])
+def test_items_that_are_whole_numbers_are_json_numbers(most):
+    items = (-(2**63), 0, most)
+    assert json.loads(document_text({"items": json_file.items_to_json(items)}))["items"] == list(items)
 
 
 def test_arrays_that_come_again_are_written_again():

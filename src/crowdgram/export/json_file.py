@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -10,10 +11,11 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from ..arrays import Integers
 from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource
 from ..mechanisms.estimate import Divisor, Total
 from ..privacy import Event, Guarantee, LedgerHead, check, event_from_dict, event_to_dict
@@ -247,10 +249,13 @@ def kinds_of(items: Sequence[Item]) -> list[str]:
     return found
 
 
-def items_to_json(items: Sequence[Item]) -> list[Any]:
-    """All items as JSON."""
-    plain = set(map(type, items)) <= {str, int, bool}
-    return list(items) if plain else [item_to_json(item) for item in items]
+def items_to_json(items: Sequence[Item]) -> list[Any] | Integers:
+    """All items as JSON values; integers of 64 bits as an array, which is written in bulk."""
+    kinds = set(map(type, items))
+    if kinds == {int}:
+        with contextlib.suppress(OverflowError):
+            return np.fromiter(cast(Sequence[int], items), np.int64, len(items))
+    return list(items) if kinds <= {str, int, bool} else [item_to_json(item) for item in items]
 
 
 def item_to_json(item: Item) -> Any:
