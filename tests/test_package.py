@@ -80,7 +80,10 @@ def test_the_command_loads_what_it_uses(tmp_path):
         "pydantic",
         "numpy.ma",
         "rich.progress",
+        "rich._emoji_codes",
+        "sqlite3",
         "crowdgram.paper.variable",
+        "crowdgram.privacy.ledger",
         "crowdgram.theory",
     }
     loaded = imported_by(

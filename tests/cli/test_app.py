@@ -362,3 +362,14 @@ def test_a_saved_file_cannot_steer_the_terminal(folder):
 def test_printable():
     assert printable("plain é 名 [x]") == "plain é 名 [x]"
     assert printable("\x00\x7f\u200b\u2028\ud800\n") == r"\x00\x7f\u200b\u2028\ud800\n"
+
+
+def test_names_are_shown_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("visits.csv").write_text("user,page\n1,:cat:\n2,dog\n")
+    Path("pages.txt").write_text(":cat:\ndog\n")
+    asked = ["visits.csv", "--user", "user", "--item", "page", "--domain", "pages.txt", "--epsilon", "1"]
+    done = run("release", *asked, "-o", ":cat:.json")
+    assert done.exit_code == 0
+    assert "Saved to :cat:.json." in done.stdout
+    assert done.stdout.count(":cat:") == 2

@@ -289,7 +289,7 @@ def show(
     from .display import show as show_any
     from .display import show_entropy
 
-    loaded, console = load(path), Console()
+    loaded, console = load(path), Console(emoji=False)  # a name such as :cat: is shown as it is
     if entropy and isinstance(loaded, Reach | GroupedReach):
         raise InvalidArgument(
             f"--entropy: {str(path)!r} is a reach, which is no distribution. Leave it out.", argument="--entropy"

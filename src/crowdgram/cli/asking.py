@@ -93,7 +93,6 @@ def asking(
     inputs: other files that are read, which no output may overwrite. engine: where the work is done, if not in the
     embedded engine as it is.
     """
-    from ..privacy import Ledger
     from .progress import Stages
 
     keep_what_is_loaded()
@@ -123,6 +122,7 @@ def asking(
         check_target("--csv", csv, read, force=force)
     budget = None
     if ledger is not None:
+        from ..privacy import Ledger
         from .ledgers import check_apart
 
         for option, target in (("--output", output), ("--csv", csv)):
@@ -133,7 +133,7 @@ def asking(
     with contextlib.ExitStack() as stack:
         if engine is not None:
             stack.enter_context(engine)
-        stages = stack.enter_context(Stages(Console(stderr=True), quiet=quiet))
+        stages = stack.enter_context(Stages(Console(stderr=True, emoji=False), quiet=quiet))
         stack.enter_context(interruptible(stages, ledger))
         stack.enter_context(show_warnings(stages.console))
         if piped:
@@ -219,7 +219,7 @@ def fail(message: str, code: int) -> NoReturn:
 
 def say_on_error(message: str, style: str, console: Console | None = None) -> None:
     """One line on standard error."""
-    shown = console or Console(stderr=True)
+    shown = console or Console(stderr=True, emoji=False)
     shown.print(printable(message), style=style, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -24,7 +24,7 @@ _MOST_GROUPS = 20
 
 def say(console: Console, text: str) -> None:
     """One line as it is, whatever is in it."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def show_entropy(console: Console, release: Release | GroupedRelease) -> None:

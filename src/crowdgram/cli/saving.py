@@ -40,11 +40,12 @@ def show_made(
     quiet: bool,
 ) -> None:
     """Show a release that is saved, and where; nothing if that is asked for."""
-    from .display import printable, show
+    from .display import printable, say, show
 
     if quiet:
         return
-    console = Console(stderr=is_standard(output))  # what is printed is JSON, and nothing else
+    # On standard output is JSON, and nothing else. A name such as :cat: is shown as it is.
+    console = Console(stderr=is_standard(output), emoji=False)
     show(console, made, top, measure)
     if not is_standard(output):
-        console.print(f"Saved to {printable(str(output))}.", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"Saved to {printable(str(output))}.")

@@ -11,14 +11,14 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ..arrays import Integers
 from ..errors import CrowdgramError, InvalidArgument, PrivacyViolation, UnreadableSource
 from ..mechanisms.estimate import Divisor, Total
-from ..privacy import Event, Guarantee, LedgerHead, check, event_from_dict, event_to_dict
+from ..privacy import Event, Guarantee, check, event_from_dict, event_to_dict
 from ..privacy.guarantee import MAX_EPSILON
 from ..results.grouped import GroupedRelease
 from ..results.release import OWN_SUM, Release
@@ -26,6 +26,9 @@ from ..results.values import Item, Other, Quantity, fault_of_column, unlisted, v
 from .fields import LARGEST_FIGURE, read_columns, read_figures, read_parameters, read_versions, read_word
 from .json_text import document_parts, document_text
 from .writing import write_whole
+
+if TYPE_CHECKING:
+    from ..privacy import LedgerHead
 
 __all__ = [
     "DAMAGE",
@@ -314,7 +317,11 @@ def head_to_json(head: LedgerHead | None) -> dict[str, Any] | None:
 def read_head(document: dict[str, Any]) -> LedgerHead | None:
     """What `head_to_json` wrote; files of before it was kept have none."""
     found = document.get("ledger")
-    return None if found is None else LedgerHead.from_dict(found)
+    if found is None:
+        return None
+    from ..privacy import LedgerHead  # seldom there, and slow to load
+
+    return LedgerHead.from_dict(found)
 
 
 def _read_divisor(values: Any) -> Divisor:

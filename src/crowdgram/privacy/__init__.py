@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from crowdgram.privacy.accounting import (
     check,
     delta_spent,
@@ -26,7 +28,6 @@ from crowdgram.privacy.events import (
 )
 from crowdgram.privacy.filters import Cost, Filter, Plan, cost_of, opaque_cost
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
-from crowdgram.privacy.ledger import Entry, Ledger, LedgerHead
 from crowdgram.privacy.noise import EXACT, OPENDP, Labels, Sampler, check_sampler
 from crowdgram.privacy.spending import (
     AnyFinish,
@@ -42,6 +43,9 @@ from crowdgram.privacy.spending import (
     SearchRounds,
     Spending,
 )
+
+if TYPE_CHECKING:
+    from crowdgram.privacy.ledger import Entry, Ledger, LedgerHead
 
 __all__ = [
     "EXACT",
@@ -90,3 +94,12 @@ __all__ = [
     "selection_epsilon",
     "to_dp_event",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """A ledger needs SQLite, and most releases no ledger: to load both takes 15 ms."""
+    if name not in {"Entry", "Ledger", "LedgerHead"}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from crowdgram.privacy import ledger
+
+    return getattr(ledger, name)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
 from ..export.documents import parse, to_text
 from ..mechanisms import Costed, Request
-from ..privacy import Guarantee, Ledger, LedgerHead, Plan
+from ..privacy import Guarantee, Plan
 from ..results.grouped import GroupedRelease
 from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
 from ..results.release import Release
 from ..tables import Within
+
+if TYPE_CHECKING:
+    from ..privacy import Ledger, LedgerHead
 
 __all__ = [
     "MIN_EPSILON",
@@ -31,7 +35,7 @@ __all__ = [
     "would_fit",
 ]
 
-LedgerLike = Ledger | str | os.PathLike[str]
+LedgerLike: TypeAlias = "Ledger | str | os.PathLike[str]"
 
 MIN_EPSILON = 1e-3
 """The smallest epsilon of a release. Below it, the result would be all noise."""
@@ -47,6 +51,8 @@ def open_ledger(ledger: object, guarantee: Guarantee) -> Ledger | None:
     """The ledger to charge, checked against the release before any table is opened; None without one."""
     if ledger is None:
         return None
+    from ..privacy import Ledger  # most releases have none, and it is slow to load
+
     if not isinstance(ledger, Ledger | str | os.PathLike):
         raise InvalidArgument(f"ledger={ledger!r}: needs to be the path of a ledger, or a Ledger.", argument="ledger")
     found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
@@ -170,5 +176,7 @@ def recover(ledger: LedgerLike, number: int | None = None) -> Release | GroupedR
 
     Of a ledger that was opened for a period, the last is that of the period.
     """
+    from ..privacy import Ledger
+
     found = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     return parse(found.document(number), found.written)

@@ -27,7 +27,7 @@ from ..mechanisms import (
     find_items,
 )
 from ..present.wording import warn_of_too_little
-from ..privacy import EXACT, Adjacency, Guarantee, Ledger, LedgerHead, Opening, Ready, Sampler, Spending, check_sampler
+from ..privacy import EXACT, Adjacency, Guarantee, Opening, Ready, Sampler, Spending, check_sampler
 from ..results.covariance import number_of_users
 from ..results.grouped import GroupedRelease
 from ..results.grouped_reach import GroupedReach
@@ -63,6 +63,7 @@ from .query import Column, Columns, Query
 from .registry import as_mechanism
 
 if TYPE_CHECKING:
+    from ..privacy import Ledger, LedgerHead
     from ..tables import Domain, Rows
 
 __all__ = ["Asked", "read_public", "release", "run"]

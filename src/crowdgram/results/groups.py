@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..errors import InvalidArgument, UnknownItem
-from ..privacy import Event, Guarantee, LedgerHead
+from ..privacy import Event, Guarantee
 from .reach import Reach
 from .release import Release
 from .values import Other, Value
@@ -17,7 +17,7 @@ from .values import Other, Value
 if TYPE_CHECKING:
     import dp_accounting
 
-    from ..privacy import Ledger
+    from ..privacy import Ledger, LedgerHead
 
 __all__ = ["Grouped", "part_of", "places_of"]
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..mechanisms.estimate import TOO_LITTLE
-from ..privacy import Event, Guarantee, LedgerHead
+from ..privacy import Event, Guarantee
 from .base import Result, check_number
 from .values import Item, Quantity
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from ..privacy import Ledger
+    from ..privacy import Ledger, LedgerHead
 
 __all__ = ["FIGURES", "Reach", "ReachedItem"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..escaping import printable
 from ..mechanisms.estimate import TOO_LITTLE, Divisor, Total
-from ..privacy import Event, Guarantee, LedgerHead
+from ..privacy import Event, Guarantee
 from .base import Result, check_number
 from .covariance import total_of
 from .marginals import conditional, marginal, missed_share
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from ..privacy import Ledger
+    from ..privacy import Ledger, LedgerHead
 
 __all__ = ["OWN_SUM", "Release"]
 

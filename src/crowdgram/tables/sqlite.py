@@ -7,7 +7,6 @@ declares is read as missing.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,8 @@ from .engines import Engine
 from .streams import Check, Column, batches, or_raise, quoted, selected, stream, wanted
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from .engines.base import Table
 
 __all__ = ["declared_type", "lite_batches", "open_sqlite", "sqlite_column"]
@@ -33,6 +34,8 @@ _ISO_DATE = "-".join("[0-9]" * digits for digits in (4, 2, 2))
 def open_sqlite(
     database: Database, name: Name, columns: Sequence[str] | None, user: str, check: Check
 ) -> tuple[Engine, Table]:
+    import sqlite3  # most tables are not in it
+
     path = existing_file(database)
     wrong = UnreadableSource(
         f"address={database.shown}: cannot be opened. It is not an SQLite file, or it cannot be read."
