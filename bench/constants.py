@@ -1,106 +1,119 @@
 """What the estimator's numbers are worth: the l1 error with each of them halved and doubled.
 
-    python bench/constants.py [--tables FOLDER] [--repeat 10] [--only NAME]
+    python bench/constants.py [--tables FOLDER] [--repeat 8] [--table NAME] [--only NAME] [--weight rows] [--jobs 2]
 
-The numbers are those of `crowdgram.mechanisms.tuning`. Releases are of `auto`, by rows, epsilon 1, delta 1e-6,
-add-remove: of synthetic crowds, against the distribution that made them, and of <name>.parquet in FOLDER, with integer
-columns user and item, against the table's own answer.
+The numbers are those of `crowdgram.mechanisms.tuning`. Releases of `auto` (epsilon 1, delta 1e-6, add-remove) are
+simulated with the mechanism's own code: of synthetic crowds, and of <name>.parquet in FOLDER with columns user and
+item, against the table's own answer. A cell is the mean error with the number changed, over the mean error as it is,
+both by the same seeds. Tables with more than MOST_ITEMS items are left out: one release of them takes seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import multiprocessing
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from unittest import mock
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow.parquet as pq
+from tuned import Contributions, l1
 
-import crowdgram
-from crowdgram.mechanisms import pilot_queries, rounds, row_bound, shells, tastes, tuning, user_sizes, users_by_distance
-from crowdgram.synth import Crowd
-
-MODULES = (pilot_queries, rounds, row_bound, shells, tastes, user_sizes, users_by_distance)
-"""The modules that read the numbers."""
-
-CROWDS = {
-    "a": Crowd(users=2_000, rows=300, items=100, seed=1),
-    "b": Crowd(users=5_000, rows=50, items=1_000, seed=1),
-    "c": Crowd(users=3_000, rows=200, items=50, tail=1.0, differ=0.1, seed=1),
-    "d": Crowd(users=5_000, rows=100, items=200, zipf=0.0, seed=1),
+MOST_ITEMS = 5_000
+CROWDS: dict[str, dict[str, Any]] = {
+    "agree": {"users": 2_000, "rows": 300, "items": 100},
+    "many items": {"users": 5_000, "rows": 50, "items": 1_000},
+    "differ": {"users": 3_000, "rows": 200, "items": 50, "tail": 1.0, "differ": 0.1},
+    "few": {"users": 300, "rows": 50, "items": 50, "tail": 0.7, "differ": 0.1},
 }
 
 
 @dataclass(frozen=True)
-class Table:
-    """What is released, the number of its items, and what errors are measured against."""
+class Task:
+    """All releases of one table with one number changed; None: as it is."""
 
-    source: object
-    items: int
-    truth: npt.NDArray[np.float64]
+    table: str
+    source: Path | None
+    weight: Any
+    number: str | None
+    value: float
+    repeat: int
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tables", type=Path, metavar="FOLDER", help="real tables to try beside the synthetic ones")
-    parser.add_argument("--repeat", type=int, default=10, help="releases of each table for each line (default 10)")
+    parser.add_argument("--repeat", type=int, default=8, help="releases of each table for each line (default 8)")
     parser.add_argument("--only", metavar="NAME", action="append", help="change this number only; repeatable")
+    parser.add_argument("--table", metavar="NAME", action="append", help="try this table or crowd only; repeatable")
+    parser.add_argument("--weight", choices=["rows", "users"], default="rows")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     options = parser.parse_args(arguments)
-    tables = dict(loaded(options.tables))
-    print(f"| number | value | changed to | {' | '.join(tables)} |")
-    print(f"|---|---|---|{'---|' * len(tables)}")
-    print(line("as it is", "", "", tables, options.repeat), flush=True)
-    for field in fields(tuning.Tuning):
-        value = getattr(tuning.TUNING, field.name)
-        if not isinstance(value, float) or (options.only and field.name not in options.only):
-            continue
-        for factor in (0.5, 2.0):
-            with changed(field.name, factor * value):
-                print(line(f"`{field.name}`", f"{value:g}", f"{factor * value:g}", tables, options.repeat), flush=True)
+    tables = {name: path for name, path in sources(options.tables) if not options.table or name in options.table}
+
+    def tasks(number: str | None, value: float = 0.0) -> list[Task]:
+        return [Task(name, path, options.weight, number, value, options.repeat) for name, path in tables.items()]
+
+    print(f"| number | value | changed to | {' | '.join(tables)} | geometric mean |")
+    print(f"|---|---|---|{'---|' * len(tables)}---|")
+    # A process a task: the numbers are set before the modules are loaded that read them.
+    with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=1) as pool:
+        usual = pool.map(errors_of, tasks(None), chunksize=1)
+        print(f"| as it is, l1 error | | | {' | '.join(f'{one:.4g}' for one in usual)} | |", flush=True)
+        for number, value in numbers(options.only):
+            for factor in (0.5, 2.0):
+                found = pool.map(errors_of, tasks(number, factor * value), chunksize=1)
+                ratios = [one / other for one, other in zip(found, usual, strict=True)]
+                mean = math.exp(float(np.mean(np.log(ratios))))
+                cells = " | ".join(f"{one:.2f}" for one in ratios)
+                print(f"| `{number}` | {value:g} | {factor * value:g} | {cells} | {mean:.3f} |", flush=True)
 
 
-@contextmanager
-def changed(name: str, value: float) -> Iterator[None]:
-    """One number changed, in all modules that read it."""
-    other = replace(tuning.TUNING, **{name: value})
-    patches = [mock.patch.object(module, "TUNING", other) for module in MODULES]
-    for patch in patches:
-        patch.start()
-    try:
-        yield
-    finally:
-        for patch in patches:
-            patch.stop()
-
-
-def loaded(folder: Path | None) -> Iterator[tuple[str, Table]]:
-    for name, crowd in CROWDS.items():
-        yield name, Table(crowd.table(), crowd.items, crowd.distribution())
+def sources(folder: Path | None) -> Iterator[tuple[str, Path | None]]:
+    for name in CROWDS:
+        yield name, None
     for path in sorted(folder.glob("*.parquet")) if folder else []:
-        if not path.name.endswith(".vocab.parquet"):
-            items, places = np.unique(pq.read_table(path)["item"].to_numpy(), return_inverse=True)
-            if (items == np.arange(len(items))).all():
-                yield path.stem, Table(path, len(items), np.bincount(places) / len(places))
+        if not path.name.endswith(".vocab.parquet") and Contributions.of(path).counts.shape[1] <= MOST_ITEMS:
+            yield path.stem, path
 
 
-def line(name: str, value: str, to: str, tables: dict[str, Table], repeat: int) -> str:
-    """One line of the table: means and standard errors."""
-    cells = []
-    for table in tables.values():
-        made = (
-            crowdgram.release(
-                table.source, user="user", item="item", domain=range(table.items), epsilon=1.0, delta=1e-6
-            ).probabilities
-            for _ in range(repeat)
-        )
-        errors = [float(np.abs(one - table.truth).sum()) for one in made]
-        cells.append(f"{np.mean(errors):.4g} ± {np.std(errors, ddof=1) / math.sqrt(repeat):.2g}")
-    return f"| {name} | {value} | {to} | {' | '.join(cells)} |"
+def numbers(only: Sequence[str] | None) -> Iterator[tuple[str, float]]:
+    from crowdgram.mechanisms.tuning import TUNING
+
+    for field in fields(TUNING):
+        value = getattr(TUNING, field.name)
+        if isinstance(value, float) and (not only or field.name in only):
+            yield field.name, value
+
+
+def errors_of(task: Task) -> float:
+    """The mean l1 error. For a process of its own."""
+    if task.number is not None:
+        set_number(task.number, task.value)
+    from crowdgram.adjacency import Adjacency
+    from crowdgram.mechanisms import Auto
+    from crowdgram.planning.simulation import Crowd, run_mechanism
+    from crowdgram.privacy import Guarantee
+    from crowdgram.synth import Crowd as Invented
+
+    source = Invented(**CROWDS[task.table], seed=1).table() if task.source is None else task.source
+    counts = Contributions.of(source).counts
+    crowd = Crowd(counts, np.ones(counts.shape[0]))
+    truth, guarantee = crowd.answer(task.weight), Guarantee(1.0, 1e-6, Adjacency.ADD_REMOVE)
+    made = (run_mechanism(crowd, Auto(), guarantee, task.weight, seed=seed) for seed in range(task.repeat))
+    return float(np.mean([l1(one.probabilities, truth) for one in made]))
+
+
+def set_number(name: str, value: float) -> None:
+    """Change a number, and have every module that read it loaded anew."""
+    from crowdgram.mechanisms import tuning
+
+    object.__setattr__(tuning.TUNING, name, value)
+    for module in [one for one in sys.modules if one.split(".")[0] == "crowdgram" and one != tuning.__name__]:
+        del sys.modules[module]
 
 
 if __name__ == "__main__":
