@@ -315,3 +315,29 @@ def test_a_release_is_refused_before_its_ledger_is_charged(opendp_is, tmp_path) 
             tmp_path / "no such table.csv", user="u", item="i", epsilon=0.5, domain=["a"], ledger=ledger.path
         )
     assert not crowdgram.Ledger.open(ledger.path).history()
+
+
+def test_a_library_that_cannot_be_loaded_is_said_without_its_own_words() -> None:
+    """With too little memory OpenDP raises a plain Exception that names files. In a process of its own: it is loaded
+    here.
+    """
+    script = """
+import sys
+from crowdgram.errors import EngineFailure
+from crowdgram.privacy.noise import choose_each
+import numpy as np
+
+class Broken:
+    def find_spec(self, name, path=None, target=None):
+        if name == "opendp.mod":
+            raise Exception("Unable to load OpenDP shared library", "/some/file", OSError("cannot map"))
+
+sys.meta_path.insert(0, Broken())
+try:
+    choose_each(np.zeros((1, 2), dtype=np.int64), 1.0)
+except EngineFailure as error:
+    print(error, error.__cause__)
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "cannot be loaded" in said
+    assert "/some/file" not in said

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crowdgram.arrays import Integers
-from crowdgram.errors import InvalidArgument, MissingDependency
+from crowdgram.errors import EngineFailure, InvalidArgument, MissingDependency
 from crowdgram.privacy.chances import Entropy
 from crowdgram.privacy.discrete import discrete_gaussian, discrete_laplace
 
@@ -236,37 +236,48 @@ def _measured(name: str, values: Any, scale: float, measurement: Callable[[float
 @lru_cache(maxsize=64)
 def _gaussian_measurement(sigma: float) -> Any:
     # Imported when first needed, and by module: OpenDP's prelude would also load every library that it can work with.
+    _load_opendp()
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_gaussian
     from opendp.metrics import l2_distance
-    from opendp.mod import enable_features
 
-    enable_features("contrib")
     return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), scale=sigma)
 
 
 @lru_cache(maxsize=64)
 def _laplace_measurement(scale: float) -> Any:
+    _load_opendp()
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_laplace
     from opendp.metrics import l1_distance
-    from opendp.mod import enable_features
 
-    enable_features("contrib")
     return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale)
 
 
 @lru_cache(maxsize=64)
 def _choice_measurement(scale: float) -> Any:
+    _load_opendp()
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_noisy_max
     from opendp.measures import zero_concentrated_divergence
     from opendp.metrics import linf_distance
-    from opendp.mod import enable_features
 
-    enable_features("contrib")
     space = vector_domain(atom_domain(T="i64")), linf_distance(T="i64")
     return make_noisy_max(*space, zero_concentrated_divergence(), scale=scale)
+
+
+def _load_opendp() -> None:
+    """Load OpenDP, with the features that are used. If memory is short, it raises a plain Exception."""
+    try:
+        from opendp.mod import enable_features
+    except (ImportError, MemoryError):
+        raise
+    except Exception:  # noqa: BLE001 (it names files of this machine, and nothing else that helps)
+        raise EngineFailure(
+            "OpenDP's library cannot be loaded: there is too little memory, or it is damaged. Nothing was released. "
+            "Give the release more memory, or install opendp again."
+        ) from None
+    enable_features("contrib")
 
 
 def _checked_scale(name: str, scale: Any) -> float:
