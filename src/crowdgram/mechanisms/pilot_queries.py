@@ -75,7 +75,7 @@ USERS = PilotQuery("number of users", 0.005, HISTOGRAM_UNIT)
 CROWD = PilotQuery("number of users, once more", TUNING.users_look, HISTOGRAM_UNIT, grows=4.0)
 """... and to within what is needed, if they are few."""
 HALVES = tuple(
-    PilotQuery(f"users by half of the items, {which}", TUNING.halves_look, UNIT, grows=8.0, power=2.0)
+    PilotQuery(f"users by half of the items, {which}", TUNING.halves_look, UNIT, grows=8.0, power=1.5)
     for which in ("first", "second")
 )
 
