@@ -111,7 +111,8 @@ def plan(
         return Question(shape, replace(public, epsilon=float(values["epsilon"] or 0)), weight, shown, discovery_share)
 
     if missing is None:
-        final, auto = question(), expected_auto(question())
+        final = question()
+        auto = expected_auto(final)
     else:
         final, auto = _solved(missing, target_error or 0.0, against, question)
         if table is not None and missing == "epsilon":

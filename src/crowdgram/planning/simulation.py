@@ -230,8 +230,7 @@ def _by_rows(shape: Shape, rows: Integers, rng: np.random.Generator) -> sparse.c
     """Draw row by row. With tastes, by Polya's urn: row j of a user, from 0, repeats one of the rows before it with
     chance j t / (1 - t + j t).
     """
-    steps = np.cumsum(shape.shares)
-    item = np.searchsorted(steps / steps[-1], rng.random(int(rows.sum())), side="right").clip(max=shape.items - 1)
+    chances = rng.random(int(rows.sum()))
     user = np.repeat(np.arange(len(rows)), rows)
     if shape.tastes > 0:
         start = np.repeat(np.cumsum(rows) - rows, rows)
@@ -239,12 +238,28 @@ def _by_rows(shape: Shape, rows: Integers, rng: np.random.Generator) -> sparse.c
         before, t = place - start, shape.tastes
         fresh = rng.random(len(place)) * (1 - t + t * before) < 1 - t
         shown = np.where(fresh, place, start + np.floor(rng.random(len(place)) * before).astype(np.int64))
-        while not np.array_equal(further := shown[shown], shown):
-            shown = further
-        item = item[shown]
-    cells = sparse.csr_matrix((np.ones(len(item)), (user, item)), shape=(len(rows), shape.items))
-    cells.sum_duplicates()
-    return cells
+        rest = np.flatnonzero(~fresh)
+        while len(rest := rest[~fresh[shown[rest]]]):
+            shown[rest] = shown[shown[rest]]
+        item = _items_at(shape, chances[fresh])[(np.cumsum(fresh) - 1)[shown]]
+    else:
+        item = _items_at(shape, chances)
+    return _counted(user * shape.items + item, (len(rows), shape.items))
+
+
+def _items_at(shape: Shape, chances: Floats) -> Integers:
+    """The items that these chances from 0 to 1 fall on."""
+    steps = np.cumsum(shape.shares)
+    items: Integers = np.searchsorted(steps / steps[-1], chances, side="right").clip(max=shape.items - 1)
+    return items
+
+
+def _counted(places: Integers, shape: tuple[int, int]) -> sparse.csr_matrix:
+    """How often each place of a matrix is named, where places are numbered row by row."""
+    found, numbers = np.unique(places, return_counts=True)
+    row, column = np.divmod(found, shape[1])
+    starts = np.searchsorted(row, np.arange(shape[0] + 1))
+    return sparse.csr_matrix((numbers.astype(np.float64), column, starts), shape=shape)
 
 
 def _by_items(shape: Shape, rows: Integers, rng: np.random.Generator) -> sparse.csr_matrix:
