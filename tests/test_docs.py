@@ -21,8 +21,6 @@ from typer.testing import CliRunner
 
 from crowdgram.cli.app import app
 
-from .thorough import THOROUGH
-
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
@@ -58,12 +56,7 @@ def commands(code):
 
 
 def run_command(command):
-    """What a command prints. A release by Spark from the command line is one of test_spark_sources.py, and the page has
-    one from Python besides: unless thorough, its options are read, and no more.
-    """
     if command[0] == "crowdgram":
-        if {"--engine", "spark"} <= {*command} and not THOROUGH:
-            command = [*command, "--help"]
         result = CliRunner().invoke(app, command[1:])
         assert result.exit_code == 0, f"{shlex.join(command)}\n{result.output}"
         return result.stdout
