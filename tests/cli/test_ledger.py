@@ -64,7 +64,7 @@ def test_a_history_fits_a_narrow_terminal(folder, monkeypatch):
     assert release("--label", "weekly report for the board").exit_code == 0
     narrow = []
     # a terminal of this width, and what it is told
-    monkeypatch.setattr(ledgers, "Console", lambda **more: SimpleNamespace(is_terminal=True, width=60))
+    monkeypatch.setattr("rich.console.Console", lambda **more: SimpleNamespace(is_terminal=True, width=60))
     monkeypatch.setattr(ledgers, "_say", narrow.append)
     ledgers.history(folder / "visits.ledger")
     (line,) = narrow

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from .. import __version__
 from ..adjacency import Adjacency
@@ -282,6 +281,8 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Show a saved release."""
+    from rich.console import Console
+
     from ..export import load
     from ..present.reach import reach_too_little
     from ..present.wording import too_little
@@ -380,6 +381,8 @@ def audit(
 
     Exits with 1 if a claim is refuted.
     """
+    from rich.console import Console
+
     from .audit import Options, run
 
     if every and (mechanism or release_kind):

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
-from rich.console import Console
 
 from ..errors import (
     AccuracyWarning,
@@ -33,6 +32,8 @@ from .options import EngineChoice
 from .streams import FormatChoice, input_as_file, is_standard
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..privacy import Ledger
     from ..tables import DuckDB, Spark
     from .progress import Stages
@@ -95,6 +96,7 @@ def asking(
     """
     from .progress import Stages
 
+    shown = Stages(quiet=quiet)
     keep_what_is_loaded()
     if label and ledger is None:
         raise InvalidArgument(
@@ -133,9 +135,9 @@ def asking(
     with contextlib.ExitStack() as stack:
         if engine is not None:
             stack.enter_context(engine)
-        stages = stack.enter_context(Stages(Console(stderr=True, emoji=False), quiet=quiet))
+        stages = stack.enter_context(shown)
         stack.enter_context(interruptible(stages, ledger))
-        stack.enter_context(show_warnings(stages.console))
+        stack.enter_context(show_warnings(stages))
         if piped:
             stages("reading standard input")
             copied = stack.enter_context(input_as_file(reading.input_format or FormatChoice.CSV))
@@ -195,13 +197,13 @@ def _obeying_signals(command: Callable[..., Any], *args: Any, **kwargs: Any) -> 
 
 
 @contextlib.contextmanager
-def show_warnings(console: Console) -> Iterator[None]:
+def show_warnings(stages: Stages) -> Iterator[None]:
     """Show our own warnings as one line each, as they come: what is weak about a guarantee before it is paid for."""
     others = warnings.showwarning
 
     def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, AccuracyWarning | PrivacyWarning):
-            say_on_error(f"warning: {message}", "yellow", console)
+            say_on_error(f"warning: {message}", "yellow", stages.console)
         else:
             others(message, category, *where, **more)
 
@@ -219,6 +221,8 @@ def fail(message: str, code: int) -> NoReturn:
 
 def say_on_error(message: str, style: str, console: Console | None = None) -> None:
     """One line on standard error."""
+    from rich.console import Console
+
     shown = console or Console(stderr=True, emoji=False)
     shown.print(printable(message), style=style, markup=False, highlight=False, soft_wrap=True)
 

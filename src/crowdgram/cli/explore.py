@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 __all__ = ["explore"]
 
@@ -16,6 +15,8 @@ def explore(
     ] = 0,
 ) -> None:
     """Open a page on this machine to plan a release, make it and read its report, without writing code."""
+    from rich.console import Console
+
     from ..explore import serve
 
     console = Console()

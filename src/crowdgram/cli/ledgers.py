@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ..adjacency import Adjacency
 from ..errors import UnwritableTarget
@@ -82,6 +79,10 @@ def create(
 
 def show(path: PathArgument, period: PeriodOption = None, as_json: JsonOption = False) -> None:
     """Show the budget, what is spent and what would fit."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from ..privacy import Ledger
 
     ledger = Ledger.open(path, period=period)
@@ -114,6 +115,10 @@ def show(path: PathArgument, period: PeriodOption = None, as_json: JsonOption = 
 
 def _show_all_periods(ledger: Ledger, head: LedgerHead, *, as_json: bool) -> None:
     """The budget of each period that was used, and what all of them mean for a user who is in all of them."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from ..privacy import Ledger
 
     entries, spent = ledger.history(), ledger.spent_by_period()
@@ -140,6 +145,10 @@ def _show_all_periods(ledger: Ledger, head: LedgerHead, *, as_json: bool) -> Non
 
 def history(path: PathArgument, period: PeriodOption = None, as_json: JsonOption = False) -> None:
     """Show every release that was charged."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from ..privacy import Ledger
     from .display import printable
 
@@ -348,6 +357,8 @@ def _digits(value: float) -> str:
 
 
 def _say(text: str) -> None:
+    from rich.console import Console
+
     from .display import printable
 
     Console().print(printable(text), markup=False, highlight=False, soft_wrap=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ..adjacency import Adjacency
 from ..errors import InvalidArgument, UnwritableTarget
@@ -15,6 +14,8 @@ from ..files import exists_already
 from .command import ForceOption
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..paper.errata import Erratum
 
 __all__ = ["PAPER_COMMANDS"]
@@ -31,6 +32,8 @@ def figure1(
     force: ForceOption = False,
 ) -> None:
     """Draw Figure 1: the l1 distance of two binomials, exactly, with line fits in m and in sqrt(m)."""
+    from rich.console import Console
+
     if p == q:
         raise InvalidArgument(
             f"--p and --q are both {p:g}: the distance is 0 for every m. Give two parameters.", argument="--p"
@@ -81,6 +84,8 @@ def complexity(
     force: ForceOption = False,
 ) -> None:
     """Measure how many users each mechanism needs for an l1 error of alpha, by rows a user."""
+    from rich.console import Console
+
     from ..export import write_whole
     from .complexity import COMPARED, SERVE_PURE, Question, as_csv, as_json, measure, tables
     from .figures import draw_complexity, png
@@ -147,6 +152,8 @@ def errata(
     ] = True,
 ) -> None:
     """Print what is wrong in the paper as printed, what is right, and what a literal copy would promise and keep."""
+    from rich.console import Console
+
     from ..paper.errata import ERRATA
 
     console = Console()

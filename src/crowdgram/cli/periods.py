@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..privacy import Entry, Ledger
 
 __all__ = ["EveryChoice", "period_figures", "show_periods", "whole_user"]
@@ -74,6 +72,9 @@ def show_periods(
     would_fit: Callable[[str], dict[str, Any]],
 ) -> None:
     """A line for each of the last periods: its releases, what they spent, what would fit."""
+    from rich.table import Table
+    from rich.text import Text
+
     from .display import say
 
     shown = list(spent)[-_MOST_PERIODS:]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ..adjacency import Adjacency
 from ..errors import InvalidArgument
@@ -35,6 +34,8 @@ from .options import (
 from .streams import is_standard, print_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..planning import Plan
 
 __all__ = ["plan"]
@@ -129,6 +130,8 @@ def plan(
     force: ForceOption = False,
 ) -> None:
     """Say which error to expect of a release, or what it takes for an error. No data is touched."""
+    from rich.console import Console
+
     from .. import planning
     from .progress import Stages
 
@@ -145,7 +148,7 @@ def plan(
         asked["ledger"] = Ledger.open(ledger, period=period, period_column=period_column)
     elif period is not None or period_column is not None:
         raise InvalidArgument("--period and --period-column are for a ledger. Give --ledger too.", argument="--period")
-    with Stages(Console(stderr=True)) as stages, show_warnings(stages.console):
+    with Stages(Console(stderr=True)) as stages, show_warnings(stages):
         stages("simulating releases")
         made = planning.plan(
             users=users,

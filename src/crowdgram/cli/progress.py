@@ -11,11 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from ..stages import Stage
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
 __all__ = ["Stages"]
@@ -26,19 +25,25 @@ _LINE = "crowdgram: {stage}{share}"
 class Stages:
     """Shows each stage as it starts: a bar on a terminal, plain lines elsewhere; nothing if `quiet`.
 
-    console: of standard error; whatever else is printed there meanwhile goes through it, so that no bar cuts it.
+    console: of standard error; whatever else is printed there meanwhile goes through it, so that no bar cuts it. Made
+    here if none is given; if `quiet`, only when there is something to say, such as a warning: rich is slow to load.
     passed: the stages so far. written: the files that the command has written so far.
     """
 
-    def __init__(self, console: Console, *, quiet: bool = False) -> None:
-        self.console = console
+    def __init__(self, console: Console | None = None, *, quiet: bool = False) -> None:
+        self._console = console if quiet or console is not None else _standard_error()
         self._quiet = quiet
         self._bar: Progress | None = None
         self.passed: list[str] = []
         self.written: list[Path] = []
 
+    @property
+    def console(self) -> Console:
+        self._console = self._console or _standard_error()
+        return self._console
+
     def __enter__(self) -> Stages:
-        if self.console.is_terminal and not self._quiet:
+        if not self._quiet and self.console.is_terminal:
             from rich.progress import (
                 BarColumn,
                 Progress,
@@ -78,3 +83,9 @@ class Stages:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+def _standard_error() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, emoji=False)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..errors import InvalidArgument
 from .command import ForceOption, QuietOption
@@ -49,6 +48,8 @@ def report(
     quiet: QuietOption = False,
 ) -> None:
     """Write saved releases as a page to read in a browser: one file that loads nothing. Costs no privacy."""
+    from rich.console import Console
+
     from ..export import write_whole
     from .display import printable, say
 

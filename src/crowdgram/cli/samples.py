@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from .command import ForceOption, QuietOption
 
@@ -58,6 +57,8 @@ def sample(
     quiet: QuietOption = False,
 ) -> None:
     """Write a sample table of the examples: visits of an invented shop, or diaries of real people."""
+    from rich.console import Console
+
     from ..samples import Diaries
     from ..synth import Visits
     from .display import printable, say
@@ -83,6 +84,8 @@ def demo(
     force: ForceOption = False,
 ) -> None:
     """Release a public sample table and compare it with its exact answer."""
+    from rich.console import Console
+
     from .demo import run
 
     run(output, Console(), force=force)

@@ -6,18 +6,18 @@ import csv
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ..errors import InvalidArgument, UnreadableSource
 from .command import ForceOption, QuietOption
 from .measures import MEASURE, MeasureChoice
 from .reports import report
 from .streams import is_standard, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["MEASURE", "SAVED_COMMANDS", "MeasureChoice"]
 
@@ -41,6 +41,8 @@ def compare(
     top: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 10,
 ) -> None:
     """Show how far two saved releases, or the groups of one, are from each other. Costs no privacy."""
+    from rich.console import Console
+
     from ..export.json_file import load
     from ..results import GroupedRelease, Release
 
@@ -96,6 +98,8 @@ def export(
 ) -> None:
     """Write a saved release as CSV, Parquet or JSON, with items merged if asked. Costs no privacy."""
     from functools import partial
+
+    from rich.console import Console
 
     from ..export import load, save, write_csv, write_parquet
     from ..export.documents import to_text
@@ -187,6 +191,9 @@ SAVED_COMMANDS = (compare, export, report, series)
 
 def _show_distances(console: Console, heads: Sequence[str], found: Any, kind: str, grouped: Any) -> None:
     """A line for each distance; `found` has the group, or the groups, that each is of."""
+    from rich.table import Table
+    from rich.text import Text
+
     from ..present.wording import number
     from .display import printable, say
 
@@ -249,6 +256,9 @@ def _file_names(first: Path, second: Path) -> tuple[str, str]:
 
 def _show_pair(console: Console, one: Any, two: Any, names: tuple[str, str], kind: str, top: int) -> None:
     """The distance of two releases and the items that differ most."""
+    from rich.table import Table
+    from rich.text import Text
+
     from ..inference.alignment import unmatched_shares
     from .display import printable, say
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from . import ledgers
 from .streams import is_standard
 
@@ -40,10 +38,12 @@ def show_made(
     quiet: bool,
 ) -> None:
     """Show a release that is saved, and where; nothing if that is asked for."""
-    from .display import printable, say, show
-
     if quiet:
         return
+    from rich.console import Console
+
+    from .display import printable, say, show
+
     # On standard output is JSON, and nothing else. A name such as :cat: is shown as it is.
     console = Console(stderr=is_standard(output), emoji=False)
     show(console, made, top, measure)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..errors import InvalidArgument
 from .command import ForceOption, QuietOption
@@ -122,6 +121,8 @@ def _ask() -> str:
 
 
 def _say(text: str) -> None:
+    from rich.console import Console
+
     from .display import printable
 
     Console().print(printable(text), markup=False, highlight=False, soft_wrap=True)
