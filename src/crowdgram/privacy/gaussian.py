@@ -79,13 +79,16 @@ def _curve(mu: float, epsilons: Floats) -> Floats:
     in erfcx enter the difference as u |a|/mu < 2^-47/mu at |a| < 38. Measured
     (tests/privacy/test_gaussian.py): far below.
     """
-    a = -epsilons / mu + mu / 2.0
-    b = -epsilons / mu - mu / 2.0
+    scaled = epsilons / mu
+    a = mu / 2.0 - scaled
     half_density = 0.5 * np.exp(-0.5 * a * a)
-    second = erfcx(-b / math.sqrt(2.0))
-    left = half_density * (erfcx(-np.minimum(a, 0.0) / math.sqrt(2.0)) - second)
-    right = ndtr(a) - half_density * second
-    curve = np.where(a > 0.0, right, left)
+    second = erfcx((mu / 2.0 + scaled) / math.sqrt(2.0))
+    above = a > 0.0
+    if above.any():
+        left = half_density * (erfcx(-np.minimum(a, 0.0) / math.sqrt(2.0)) - second)
+        curve = np.where(above, ndtr(a) - half_density * second, left)
+    else:  # as a rule: a > 0 is epsilon < mu^2/2
+        curve = half_density * (erfcx(-a / math.sqrt(2.0)) - second)
     margin = 2.0**-36 + 2.0**-43 / mu
     inflated: Floats = np.maximum(curve * (1.0 + margin), SMALLEST_DELTA)
     return inflated
