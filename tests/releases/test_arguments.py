@@ -12,7 +12,7 @@ import crowdgram
 from crowdgram.errors import InvalidArgument
 from crowdgram.mechanisms import Discover, Discovering
 from crowdgram.privacy import Adjacency, Guarantee
-from crowdgram.releases.promises import promise_of
+from crowdgram.releases.promises import MIN_MU, USUAL_DELTA, USUAL_EPSILON, mu_after_all_looks, promise_of
 from crowdgram.releases.query import Query
 from crowdgram.releases.registry import MECHANISMS, as_mechanism
 
@@ -97,3 +97,10 @@ def test_no_plan_to_find_items_ends_in_a_violation():
         except InvalidArgument:
             continue
     assert kept > 5
+
+
+@pytest.mark.parametrize("epsilon", [USUAL_EPSILON, 0.1, 1.0, 100.0])
+@pytest.mark.parametrize("delta", [USUAL_DELTA, 1e-6, 0.1])
+def test_a_usual_budget_leaves_enough(epsilon: float, delta: float) -> None:
+    """It is not computed for each release what looks leave of it."""
+    assert mu_after_all_looks(Guarantee(epsilon, delta)) > 50 * MIN_MU

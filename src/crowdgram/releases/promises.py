@@ -23,6 +23,9 @@ __all__ = ["promise_of"]
 MIN_MU = 1e-5
 """Below this and MIN_EPSILON, the result would be all noise, and some of the noise would not fit 64-bit integers."""
 
+USUAL_EPSILON, USUAL_DELTA = 0.01, 1e-12
+"""With at least as much of both, looks leave far more than MIN_MU. To compute how much takes 0.02 CPU s."""
+
 
 def promise_of(query: Query) -> tuple[Guarantee, tuple[Searching, DiscoveryPlan] | None]:
     """What a release promises; if items are to be found, what a search may spend and what follows it. A budget that is
@@ -32,6 +35,12 @@ def promise_of(query: Query) -> tuple[Guarantee, tuple[Searching, DiscoveryPlan]
         return query.guarantee, _plan(query)
     _check_affordable(query.guarantee, query.mechanism)
     return query.mechanism.promised(query.guarantee), None
+
+
+def mu_after_all_looks(guarantee: Guarantee) -> float:
+    """What Gaussian noise has if all pilot queries are drawn."""
+    reserves = pilot_reserves(guarantee, items=1, rows=True)  # fewer items reserve more, and 1 item the most
+    return Spending(guarantee).open().looks(reserves).least_mu(1)
 
 
 def _plan(query: Query) -> tuple[Searching, DiscoveryPlan]:
@@ -67,12 +76,13 @@ def _check_affordable(guarantee: Guarantee, mechanism: Costed | None) -> None:
             f"{given}: needs an epsilon of at least {MIN_EPSILON:g}; below, all is noise. Try epsilon=1.",
             argument="epsilon",
         )
-    if mechanism is not None and mechanism.promised(guarantee).delta > 0.0:
-        reserves = pilot_reserves(guarantee, items=1, rows=True)  # fewer items reserve more, and 1 item the most
-        if Spending(guarantee).open().looks(reserves).least_mu(1) < MIN_MU:
-            instead = "use mechanism='laplace'" if isinstance(mechanism, Mechanism) else "delta=0"
-            raise InvalidArgument(
-                f"{given}: leaves nothing for mechanism={mechanism.name!r}. Give a larger epsilon, a larger delta, "
-                f"such as 1e-6, or {instead}.",
-                argument="epsilon",
-            )
+    usual = guarantee.epsilon >= USUAL_EPSILON and guarantee.delta >= USUAL_DELTA
+    if mechanism is None or usual or not mechanism.promised(guarantee).delta > 0.0:
+        return
+    if mu_after_all_looks(guarantee) < MIN_MU:
+        instead = "use mechanism='laplace'" if isinstance(mechanism, Mechanism) else "delta=0"
+        raise InvalidArgument(
+            f"{given}: leaves nothing for mechanism={mechanism.name!r}. Give a larger epsilon, a larger delta, "
+            f"such as 1e-6, or {instead}.",
+            argument="epsilon",
+        )
