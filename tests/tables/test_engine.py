@@ -88,6 +88,17 @@ def test_bins_end_at_their_edges_to_the_last_bit(name, request):
             assert user_histogram(engine, table, table.x, edges).tolist() == expected.tolist()
 
 
+def test_the_last_bin_has_all_that_is_below_no_edge():
+    """Also nulls and what is no number: whichever way the engine counts, a user is in one bin."""
+    with DuckEngine.embedded() as engine:
+        reals = engine.upload(pa.table({"x": [0.5, 3.0, math.inf, math.nan, None, -math.inf]}), "testing")
+        assert user_histogram(engine, reals, reals.x, [1.0, 2.0, 3.0, 4.0]).tolist() == [2, 0, 1, 3]
+        wholes = engine.upload(pa.table({"x": pa.array([0, 3, 2**63 - 1, None, -(2**63)])}), "testing")
+        assert user_histogram(engine, wholes, wholes.x, [1, 2, 3, 4]).tolist() == [2, 0, 1, 2]
+        nobody = engine.upload(pa.table({"x": pa.array([], pa.int64())}), "testing")
+        assert user_histogram(engine, nobody, nobody.x, [1, 2, 3]).tolist() == [0, 0, 0]
+
+
 def tables_of(backend):
     return sorted(name for (name,) in backend.con.execute("select table_name from duckdb_tables()").fetchall())
 

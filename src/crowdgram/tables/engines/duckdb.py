@@ -228,6 +228,22 @@ class DuckEngine(Engine):
         schema = pa.schema(list(table.types.items()))
         return found if found.schema.equals(schema) else found.cast(schema)  # slow to load
 
+    def _count_by_bin(self, values: Relation, edges: Sequence[str]) -> pa.Table:
+        """By the engine's own histogram: to plan as many cases takes longer than to count users."""
+        if len(edges) == 1:
+            return super()._count_by_bin(values, edges)
+        kind, above = ("BIGINT", str(2**63 - 1)) if values.types["value"] == INTEGER else ("DOUBLE", "'inf'")
+        # Above all bounds are, as in a comparison by halving, also nulls and what is no number.
+        bounded = f"CASE WHEN value <= {edges[-2]} THEN value ELSE {above} END"
+        found = self.con.execute(
+            "SELECT UNNEST(MAP_KEYS(bins)) AS bound, CAST(UNNEST(MAP_VALUES(bins)) AS BIGINT) AS total FROM (SELECT "
+            f"HISTOGRAM(CAST({bounded} AS {kind}), CAST([{', '.join(edges[:-1])}] AS {kind}[])) AS bins "
+            f"FROM {values.source} AS measured) AS counted"
+        ).fetchnumpy()
+        bounds = np.array([int(edge) if kind == "BIGINT" else float(edge) for edge in edges[:-1]])
+        some = found["total"] > 0
+        return numbers_table({"idx": np.searchsorted(bounds, found["bound"][some]), "total": found["total"][some]})
+
     def _rows(self, query: str) -> pa.Table:
         found = self.con.execute(query).fetchnumpy()  # a relation would be planned twice
         if any(type(values) is not np.ndarray and np.ma.is_masked(values) for values in found.values()):
