@@ -81,3 +81,10 @@ def test_what_json_has_no_word_for_is_refused(size, bad):
     numbers[1] = bad
     with pytest.raises(ValueError, match="Out of range float values"):
         document_text({"numbers": numbers})
+
+
+@pytest.mark.parametrize("odd", ["", ",", "é漢😀\u2028\x7f", '"', '","', "\\", "\n", "\x00", "\x1f", 7, None, ["a"]])
+def test_long_lists_of_strings_are_as_json_writes_them(odd) -> None:
+    items = [*map(str, range(json_text.LONG_LIST)), odd]
+    written = json.dumps(items, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    assert document_text({"items": items}) == f'{{\n "items": {written}\n}}\n'
