@@ -176,6 +176,7 @@ class Drift:
         self._log: Floats = -0.5 * (logs**2).sum(axis=1)
         self._precision, self._score = 1 / TUNING.drift, 0.0
         self._told = math.inf
+        self._walked: tuple[Shells, float, tuple[Floats, Floats]] | None = None
 
     @property
     def tilt(self) -> tuple[float, float]:
@@ -194,7 +195,7 @@ class Drift:
         """The covariances of the q_l, to be multiplied by the moments of an item: own scatter, and the walk of each
         shape with the variance of its mean error: the mean variance would rest on what is unlikely.
         """
-        low, high = shells.walks(self._told)
+        low, high = self._walks(shells)
         walks = []
         for shape in range(len(POWERS)):
             weights = self.posterior * (self.shape == shape)
@@ -202,13 +203,19 @@ class Drift:
             walks.append(walk + weights.sum() * shells.strange)
         return [shells.own, *walks]
 
+    def _walks(self, shells: Shells) -> tuple[Floats, Floats]:
+        """The walks of these shells, which are asked for again for each group of items."""
+        if self._walked is None or self._walked[0] is not shells or self._walked[1] != self._told:
+            self._walked = shells, self._told, shells.walks(self._told)
+        return self._walked[2]
+
     def deviations(self, shells: Shells, combination: Floats, moments: Floats) -> tuple[Floats, Floats]:
         """The standard deviation of a combination of the q_l, for items with these moments: its root mean square over
         the posterior, and its mean.
         """
         own, strange, low, high = (
             max(float(combination @ one @ combination), 0.0)
-            for one in (shells.own, shells.strange, *shells.walks(self._told))
+            for one in (shells.own, shells.strange, *self._walks(shells))
         )
         walked, posterior = self.low * low + self.high * high, self.posterior
         by_shape = np.bincount(self.shape, posterior * walked, len(POWERS))
@@ -236,7 +243,7 @@ class Drift:
         contrast = np.diff(np.eye(count), axis=0)
         mix = levels.mixing(shells)
         own, strange = (mix @ each @ mix.T for each in (shells.own, shells.strange))
-        low, high = (mix @ walk @ mix.T for walk in shells.walks(self._told))
+        low, high = (mix @ walk @ mix.T for walk in self._walks(shells))
         stacked = self.low[:, None, None] * low + self.high[:, None, None] * high + strange
         steps = contrast @ mix @ shells.octaves
         posterior = self.posterior
