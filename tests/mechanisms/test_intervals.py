@@ -89,7 +89,7 @@ def measure(case):
     return np.array(found)
 
 
-@pytest.mark.parametrize("case", CASES if THOROUGH else CASES[::2], ids=str)
+@pytest.mark.parametrize("case", CASES if THOROUGH else CASES[::3], ids=str)
 def test_coverage_and_prediction(case):
     found = measure(case)
     assert len(found) >= TIMES / 2

@@ -103,6 +103,28 @@ def test_each_event_has_its_own_chance():
     assert ALWAYS.events(3, scripted(bytes(6))).all()
 
 
+def test_events_of_every_chance_at_once():
+    """Row by row, as of each chance alone; of two ties, the first is decided above p and the second below."""
+    several = [exponential(Fraction(rate)) for rate in (1, 2, 5)]
+    drawn = [[chance.first - 1, chance.first + 1, 2**16 - 1] for chance in several]
+    drawn[0][2], drawn[2][1] = several[0].first, several[2].first
+    happens = Chances(several).each(3, scripted(words(drawn), b"\xff" * 8, bytes(8)))
+    assert happens.tolist() == [[True, False, False], [True, False, False], [True, True, False]]
+    assert Chances(several).each(0, scripted(b"")).shape == (3, 0)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_few_draws_are_what_many_would_be(scale, monkeypatch):
+    """From the same bytes, in which no word is that of a chance: digits are drawn in the same order."""
+    geometric = discrete._Geometric(Fraction(scale))
+    found = []
+    for few in (0, 2**9):
+        monkeypatch.setattr(discrete, "FEW_DRAWS", few)  # both ways for one size
+        found.append(geometric.draw(20, np.random.default_rng(1).bytes).tolist())
+    assert found[0] == found[1]
+    assert len(set(found[0])) > 3
+
+
 @pytest.mark.parametrize("scale", SCALES[:5])
 def test_the_parts_of_laplace_noise_make_its_law(scale):
     """From the digits of the chances: P[0] = (1 - a)/(1 + a), and G is geometric, digit by digit."""
@@ -127,7 +149,8 @@ def answers(chance, happens):
     return [words([0])] if chance.first else [words([0]), bytes(8)]  # a tie: the next digits are 0 too, and below p's
 
 
-def test_a_geometric_variable_is_put_together_of_its_digits():
+def test_a_geometric_variable_is_put_together_of_its_digits(monkeypatch):
+    monkeypatch.setattr(discrete, "FEW_DRAWS", 0)  # digit by digit, as of many draws
     geometric = discrete._Geometric(Fraction(1.5))
     assert geometric.digits == 5
     asked = [answers(chance, 0b10011 >> place & 1) for place, chance in enumerate(geometric._low)]

@@ -82,6 +82,15 @@ class Chances:
             happens[place] = self._chances[which[place]].decide(entropy)
         return happens
 
+    def each(self, size: int, entropy: Entropy) -> Booleans:
+        """Whether each of `size` events of every chance happens, a row for each chance; all are independent."""
+        drawn = np.frombuffer(entropy(2 * len(self._chances) * size), dtype="<u2").reshape(len(self._chances), size)
+        own = self._first[:, np.newaxis]
+        happens: Booleans = drawn < own
+        for place in np.flatnonzero(drawn == own):
+            happens.flat[place] = self._chances[place // size].decide(entropy)
+        return happens
+
 
 ALWAYS = Chance(lambda places: (2**places, 2**places))
 

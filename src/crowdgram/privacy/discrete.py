@@ -25,6 +25,9 @@ __all__ = ["discrete_gaussian", "discrete_laplace"]
 DRAWN_AT_ONCE = 2**15
 """Draws at once: what they need stays in a processor's cache."""
 
+FEW_DRAWS = 2**9
+"""Up to here all digits are drawn in one step: of few draws, the steps take longer than what they do."""
+
 SAFE = 2**61
 """Up to here geometric variables are 64-bit integers, beyond they are unbounded: noise and a value of +-2^62 add up."""
 
@@ -66,9 +69,13 @@ class _Geometric:
         self._high = exponential(2**self.digits / scale)
 
     def draw(self, size: int, entropy: Entropy) -> Integers:
-        low = np.zeros(size, dtype=np.int64)
-        for place, chance in enumerate(self._low):
-            low |= chance.events(size, entropy).astype(np.int64) << place
+        low: Integers = np.zeros(size, dtype=np.int64)
+        if size <= FEW_DRAWS:
+            ones = Chances(self._low).each(size, entropy).astype(np.int64)
+            low = np.bitwise_or.reduce(ones << np.arange(self.digits)[:, np.newaxis], axis=0)
+        else:
+            for place, chance in enumerate(self._low):
+                low |= chance.events(size, entropy).astype(np.int64) << place
         high, counted = np.zeros(size, dtype=np.int64), np.arange(size)
         while len(counted := counted[self._high.events(len(counted), entropy)]):
             high[counted] += 1
