@@ -85,7 +85,7 @@ class Adaptive(Discovering):
     def instead(self, _: Guarantee) -> Sequence[Mechanism]:
         return [Laplace()]
 
-    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+    def reserves(self, guarantee: Guarantee, request: Request, items: int | None) -> list[Reserve]:
         return pilot_reserves(guarantee, items, rows=request.row_cap > 1)
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
@@ -100,10 +100,9 @@ class Adaptive(Discovering):
         return _rounds(counts, spending, pilot, self.rounds, request.prior)
 
     def _pilot(self, counts: Counts, budget: Ready, request: Request) -> tuple[Looks, Pilot]:
-        items = looked_for(counts.items, request)
-        spending = budget.looks(self.reserves(budget.guarantee, request, items))
+        spending = budget.looks(self.reserves(budget.guarantee, request, None if request.found else counts.items))
         request.report(Stage.PROFILING)
-        pilot = look_at_crowd(counts, spending, items, request)
+        pilot = look_at_crowd(counts, spending, looked_for(counts.items, request), request)
         request.report(Stage.ESTIMATING)
         return spending, pilot
 
@@ -138,6 +137,9 @@ class Auto(Adaptive):
         if left < PURE_LEAST * guarantee.epsilon:
             return self._rounds_only().search(guarantee, share)
         return follows, plan
+
+    def reserves(self, guarantee: Guarantee, request: Request, items: int | None) -> list[Reserve]:
+        return pilot_reserves(guarantee, items, rows=request.row_cap > 1, again=request.buys_rows)
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
         found = [histogram_way(trial)] if items is None else []
@@ -279,7 +281,7 @@ def _rounds(
     allowance = allowance_for(spending, counts.items)
     phase = spending.rounds() if allowance.shape == "gaussian" else spending.finish_purely()
     budget = Budget.of(allowance, phase)
-    if model is not None and pilot.rows is not None and pilot.rows.crowds is not None and not pilot.given:
+    if model is not None and pilot.rows is not None and pilot.sees_rows:
         _look_again(counts, budget, pilot, pilot.rows, model)
     rows = pilot.rows.crowds if pilot.rows is not None and pilot.row_cap > 1 else None
     rows = None if rows is None else rows.capped(pilot.row_cap)

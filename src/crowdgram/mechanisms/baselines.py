@@ -49,7 +49,7 @@ class Laplace(Discovering):
     finish = "pure"
     histogram = True
 
-    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+    def reserves(self, guarantee: Guarantee, request: Request, items: int | None) -> list[Reserve]:
         return _reserves(guarantee, request, items)
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
@@ -87,7 +87,7 @@ class Gaussian(Discovering):
     def instead(self, _: Guarantee) -> Sequence[Mechanism]:
         return [Laplace()]
 
-    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+    def reserves(self, guarantee: Guarantee, request: Request, items: int | None) -> list[Reserve]:
         return _reserves(guarantee, request, items)
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
@@ -118,7 +118,7 @@ class SampleOne(Discovering):
     pure = True
     finish = "pure"
 
-    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+    def reserves(self, guarantee: Guarantee, request: Request, items: int | None) -> list[Reserve]:
         return _reserves(guarantee, request, items)
 
     def ways(self, trial: Looks, _: int | None) -> Sequence[Cost]:
@@ -135,7 +135,7 @@ class SampleOne(Discovering):
         return _estimate(noisy, event, request, cap, users, sampled=True)
 
 
-def _reserves(guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
+def _reserves(guarantee: Guarantee, request: Request, items: int | None) -> list[Reserve]:
     """What a private row cap may cost, and the number of users that is looked at with it."""
     return [*row_reserves(guarantee, items), USERS.reserve(guarantee, items)] if request.buys_rows else []
 

@@ -14,8 +14,8 @@ from ..arrays import Floats
 from ..privacy import Looks
 from ..tables import UNIT, Counts
 from .budget import Allowance
-from .pilot import Pilot
-from .pilot_queries import HALVES
+from .pilot import Pilot, look_at_rows_again
+from .pilot_queries import HALVES, ROWS_AGAIN
 from .row_bound import (
     Disagreement,
     Spread,
@@ -53,66 +53,86 @@ STRANGER = math.inf
 def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot, items: int) -> RoundsModel | None:
     """What rounds are predicted to do, if they are predicted to err less than plain noise, each at its own best bound.
 
-    While it seems so, or knowing more of users' tastes is worth its price, another half of the items is looked at:
-    rounds need to know how much users differ. `items`: how many to size looks for.
+    Rows are looked at once more while knowing the crowd is worth its price. So is another half of the items, while
+    rounds seem to err less or knowing tastes is worth its price: rounds need to know how much users differ. `items`:
+    how many to size looks for.
     """
     if pilot.users < 2 * pilot.users_error:  # nobody is seen: rounds would see nothing either
         return None
-    prices = _Prices.of(spending, pilot, counts.items)
-    for _ in HALVES:
-        worth = prices.doubt / prices.least
-        if not (prices.rounds_err_less or worth > part_for_tastes(spending.guarantee, items, pilot.weighing)):
-            return None
-        pilot.tastes = look_at_tastes(counts, spending, items, pilot.weighing, pilot.tastes, worth)
+    reserved = {event.purpose for event in spending.reserved}
+    again = [query for query in ROWS_AGAIN if query.purpose in reserved]
+    while True:
         prices = _Prices.of(spending, pilot, counts.items)
-    return prices.model if prices.rounds_err_less else None
+        if again and pilot.sees_rows:
+            epsilon = again[0].most(items) * spending.guarantee.epsilon
+            if prices.worth_of_rows > epsilon / spending.remaining_epsilon():
+                look_at_rows_again(counts, spending, pilot, again.pop(0), epsilon)
+                continue
+        worth = prices.worth_of_tastes
+        useful = prices.rounds_err_less or worth > part_for_tastes(spending.guarantee, items, pilot.weighing)
+        if not useful or pilot.tastes.looks == len(HALVES):
+            return prices.model if prices.rounds_err_less else None
+        pilot.tastes = look_at_tastes(counts, spending, items, pilot.weighing, pilot.tastes, worth)
 
 
 @dataclass(frozen=True)
 class _Prices:
-    """The predicted l1 errors of both ways for each crowd and each taste that is possible, and what rounds are
-    predicted to do.
+    """The predicted l1 errors for each taste (rows) and each crowd (columns) that is possible, with their weights:
+    of plain noise; of rounds, whose bound is chosen beforehand; and of rounds if the crowd were known. model: what
+    rounds are predicted to do.
     """
 
-    weights: Floats
+    tastes: Floats
+    crowds: Floats
     plain: Floats
     rounds: Floats
+    rounds_if_known: Floats
     model: RoundsModel
 
     @classmethod
     def of(cls, spending: Looks, pilot: Pilot, items: int) -> _Prices:
         budget, tastes, crowds = allowance_for(spending, items), pilot.tastes, pilot.crowds.settled.likely
-        kinds = zip(tastes.tastes.tolist(), tastes.strange.tolist(), strict=True)
-        models = [RoundsModel.of(budget, pilot, taste, strange, items) for taste, strange in kinds]
-        prices = np.array([model.prices(crowds) for model in models])
-        rounds = average_error(tastes.weights, prices)
-        nearest = int(np.argmin(np.abs(np.log(prices / rounds)) @ crowds.weights))
-        plain = np.broadcast_to(_plain_prices(spending, pilot, crowds, items), prices.shape)
-        weights = np.outer(tastes.weights, crowds.weights)
-        return cls(weights.ravel(), plain.ravel(), prices.ravel(), models[nearest])
+        disagreements = [Disagreement.prior(most).mean for most in tastes.apart(items).tolist()]
+        kinds = zip(tastes.tastes.tolist(), tastes.strange.tolist(), disagreements, strict=True)
+        models = [RoundsModel.of(budget, pilot, *kind, items) for kind in kinds]
+        prices = [model.prices(crowds) for model in models]
+        rounds, known = (np.array(each) for each in zip(*prices, strict=True))
+        by_disagreement = {each: _plain_prices(spending, pilot, crowds, items, each) for each in set(disagreements)}
+        plain = np.array([by_disagreement[each] for each in disagreements])
+        nearest = int(np.argmin(np.abs(np.log(rounds / average_error(tastes.weights, rounds))) @ crowds.weights))
+        return cls(tastes.weights, crowds.weights, plain, rounds, known, models[nearest])
 
     @property
     def rounds_err_less(self) -> bool:
-        return bool(average_error(self.weights, self.rounds) < average_error(self.weights, self.plain))
+        return self._expected(self.rounds) < self._expected(self.plain)
 
     @property
-    def least(self) -> float:
-        return float(average_error(self.weights, self.rounds if self.rounds_err_less else self.plain))
+    def worth_of_tastes(self) -> float:
+        """The part of the error that the choice would save if tastes were known."""
+        best = np.minimum(*(average_error(self.crowds, each.T) for each in (self.plain, self.rounds)))
+        return self._saved(float(average_error(self.tastes, best)))
 
     @property
-    def doubt(self) -> float:
-        """What the choice would save if the crowd and its tastes were known."""
-        return self.least - float(average_error(self.weights, np.minimum(self.plain, self.rounds)))
+    def worth_of_rows(self) -> float:
+        """The part of the error that the choice would save if the crowd were known."""
+        best = np.minimum(*(average_error(self.tastes, each) for each in (self.plain, self.rounds_if_known)))
+        return self._saved(float(average_error(self.crowds, best)))
+
+    def _saved(self, known: float) -> float:
+        return 1 - known / min(self._expected(self.plain), self._expected(self.rounds))
+
+    def _expected(self, prices: Floats) -> float:
+        return float(average_error(self.crowds, average_error(self.tastes, prices)))
 
 
-def _plain_prices(spending: Looks, pilot: Pilot, crowds: Crowds, items: int) -> Floats:
+def _plain_prices(spending: Looks, pilot: Pilot, crowds: Crowds, items: int, disagreement: float) -> Floats:
     """The predicted l1 errors of Laplace noise at its best bounds, which strata of users tell, or at the one that was
     given.
     """
     noise = items * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     if pilot.given:
         return noise * pilot.row_cap / (crowds.users @ crowds.sizes)
-    return costs_if_known(crowds, noise, Disagreement.prior().mean)
+    return costs_if_known(crowds, noise, disagreement)
 
 
 def round_coordinates(items: int) -> int:
@@ -131,19 +151,17 @@ def allowance_for(spending: Looks, items: int) -> Allowance:
 @dataclass(frozen=True)
 class RoundsModel:
     """What rounds are predicted to do. noise: in l1, of a sum in which users have a size of at most 1. spread: how
-    sizes lie around masses.
+    sizes lie around masses. disagreement: of heavy users with the crowd, as far as levels leave it.
     """
 
     noise: float
     spread: Spread
-
-    @property
-    def disagreement(self) -> float:
-        """Of heavy users with the crowd, as far as levels leave it."""
-        return UNMEASURED * Disagreement.prior().mean
+    disagreement: float
 
     @classmethod
-    def of(cls, budget: Allowance, pilot: Pilot, taste: float, strange: float, items: int) -> RoundsModel:
+    def of(
+        cls, budget: Allowance, pilot: Pilot, taste: float, strange: float, disagreement: float, items: int
+    ) -> RoundsModel:
         """For users of m rows with a mean square distance of (1 - ||p||^2) (t + (1 - t) / m), t the taste, but for
         strangers.
 
@@ -160,10 +178,12 @@ class RoundsModel:
             return np.sqrt(own if budget.shape == "gaussian" else np.minimum(1.0, 2 / math.pi * items * own))
 
         shares = (*((1 - strange) * part for part in DISTANCE_MIX[0]), strange)
-        return cls(noise, Spread(shares, (*DISTANCE_MIX[1], STRANGER), distance))
+        return cls(noise, Spread(shares, (*DISTANCE_MIX[1], STRANGER), distance), UNMEASURED * disagreement)
 
-    def prices(self, crowds: Crowds) -> Floats:
-        """The predicted l1 errors: at one bound for all crowds, as rounds cannot mend it once they have summed."""
+    def prices(self, crowds: Crowds) -> tuple[Floats, Floats]:
+        """The predicted l1 errors: at one bound for all crowds, as rounds cannot mend it once they have summed; and at
+        the best bound of each.
+        """
         return costs_at_one_bound(crowds, self.noise, self.disagreement, self.spread)
 
     def worth_knowing(self, pilot: Pilot) -> float:

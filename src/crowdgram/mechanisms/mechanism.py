@@ -15,7 +15,6 @@ from ..privacy import Adjacency, Cost, Guarantee, Looks, Opening, Plan, Ready, R
 from ..tables import Counts
 from .discovery import DiscoveryPlan, Finish, plan_discovery, rehearse
 from .estimate import Estimate
-from .pilot_queries import FOUND
 from .request import Request, Weight
 
 __all__ = ["MOST_RESERVED", "PURE_LEAST", "Costed", "Discovering", "Mechanism", "Searching", "check_whole"]
@@ -101,9 +100,9 @@ class Searching(Costed):
     histogram: ClassVar[bool] = False
 
     @abstractmethod
-    def reserves(self, guarantee: Guarantee, request: Request, items: int) -> list[Reserve]:
-        """All looks that it may take, by public values. items: how many there are, or FOUND if they are found: looks at
-        more items are not larger.
+    def reserves(self, guarantee: Guarantee, request: Request, items: int | None) -> list[Reserve]:
+        """All looks that it may take, by public values. items: how many there are; None if they have yet to be found.
+        Looks at more items are not larger.
         """
 
     @abstractmethod
@@ -112,7 +111,7 @@ class Searching(Costed):
 
     def search(self, guarantee: Guarantee, share: float | None) -> tuple[Searching, DiscoveryPlan]:
         """What a search for items may spend, and what follows it."""
-        reserves = self.reserves(guarantee, MOST_RESERVED, FOUND)
+        reserves = self.reserves(guarantee, MOST_RESERVED, None)
         return self, plan_discovery(guarantee, share, self.finish, looks=self.histogram, reserves=reserves)
 
     def plan(self, guarantee: Guarantee, request: Request, items: int | None, share: float | None = None) -> Plan:
@@ -123,7 +122,7 @@ class Searching(Costed):
         """
         if items is None:
             follows, searching = self.search(guarantee, share)
-            reserves = follows.reserves(guarantee, request, FOUND)
+            reserves = follows.reserves(guarantee, request, None)
             trial = rehearse(Spending(guarantee).open(), searching, reserves).looks()
             ways = follows.ways(trial, None)
         else:

@@ -63,7 +63,7 @@ def find_items(
     are reserved by public values before they are taken, and the way is chosen from noisy values
     (docs/proofs/discovery.md, Theorem 6).
     """
-    search = open_search(opening, plan, mechanism.reserves(opening.guarantee, request, FOUND))
+    search = open_search(opening, plan, mechanism.reserves(opening.guarantee, request, None))
     seen_rows = None
     if plan.looks and whole and (request.weight == "users" or request.max_rows_per_user in (None, 1)):
         held = user_totals(rows)

@@ -10,13 +10,13 @@ import numpy as np
 from ..privacy import Looks
 from ..tables import ROW_LIMIT, UNIT, Counts, UsersByRows
 from .measurements import inverse_variance_mean
-from .pilot_queries import CROWD, RowHistogram, look_at_rows, look_at_users
+from .pilot_queries import CROWD, PilotQuery, RowHistogram, look_at_rows, look_at_users
 from .request import Request
 from .row_bound import Disagreement, best_bound
 from .tastes import Tastes, Weighing
 from .user_sizes import Crowds
 
-__all__ = ["Pilot", "look_at_crowd"]
+__all__ = ["Pilot", "look_at_crowd", "look_at_rows_again"]
 
 USERS_KNOWN_TO = 0.03
 """The relative error to which the number of users is wanted."""
@@ -53,6 +53,11 @@ class Pilot:
         return self.rows is not None and 1 < self.row_cap < ROW_LIMIT
 
     @property
+    def sees_rows(self) -> bool:
+        """Whether users by rows tell which contribution bound to take."""
+        return self.rows is not None and self.rows.crowds is not None and not self.given
+
+    @property
     def crowds(self) -> Crowds:
         """Users by mass: rows where they are counted, else all alike."""
         if self.rows is not None and self.rows.crowds is not None:
@@ -85,15 +90,28 @@ def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request)
     if rows.crowds is None:
         # Too few users to be seen: if the caller gave no bound, every user weighs the same.
         return Pilot(request.max_rows_per_user or 1, rows, *users, tastes, Weighing(users))
-    crowds = rows.crowds.capped(request.row_cap)
-    # Whoever holds most rows decides: users weigh by their rows, up to what Laplace noise would take of them.
+    weighing = _weighing(counts, spending, rows.crowds, request.row_cap)
+    return Pilot(request.row_cap, rows, *users, tastes, weighing)
+
+
+def look_at_rows_again(counts: Counts, spending: Looks, pilot: Pilot, query: PilotQuery, epsilon: float) -> None:
+    """Buy users by rows once more, and weigh users by what is known then."""
+    assert pilot.rows is not None
+    histogram = counts.sum(UsersByRows(RowHistogram.edges())).values
+    pilot.rows = pilot.rows.look_again(histogram, spending, query.purpose, epsilon)
+    if pilot.rows.crowds is not None:
+        pilot.weighing = _weighing(counts, spending, pilot.rows.crowds, pilot.row_cap)
+
+
+def _weighing(counts: Counts, spending: Looks, crowds: Crowds, row_cap: int) -> Weighing:
+    """Whoever holds most rows decides: users weigh by their rows, up to what Laplace noise would take of them."""
+    crowds = crowds.capped(row_cap)
     noise = counts.items * spending.laplace_scale(UNIT, spending.guarantee.epsilon) / UNIT
-    bound = min(best_bound(crowds, noise, Disagreement.prior().mean).rows, request.row_cap)
+    bound = min(best_bound(crowds, noise, Disagreement.prior().mean).rows, row_cap)
     weighed = crowds.typical * np.minimum(crowds.sizes / bound, 1.0)
     total = float(weighed.sum())
     several = total, crowds.error * total / float(crowds.typical.sum())
-    weighing = Weighing(several, bound, (crowds.sizes, weighed))
-    return Pilot(request.row_cap, rows, *users, tastes, weighing)
+    return Weighing(several, bound, (crowds.sizes, weighed))
 
 
 def _counted(counts: Counts, spending: Looks, items: int, number: float, error: float) -> tuple[float, float]:

@@ -25,6 +25,7 @@ __all__ = [
     "FOUND",
     "HALVES",
     "HISTOGRAM_UNIT",
+    "ROWS_AGAIN",
     "USERS",
     "PilotQuery",
     "RowHistogram",
@@ -64,12 +65,18 @@ class PilotQuery:
     def most(self, items: int) -> float:
         return self.part * min(math.pow(max(MANY_ITEMS / items, 1.0), self.power), self.grows)
 
-    def reserve(self, guarantee: Guarantee, items: int) -> Reserve:
-        return Reserve(self.purpose, self.bound, self.most(items) * guarantee.epsilon)
+    def reserve(self, guarantee: Guarantee, items: int | None) -> Reserve:
+        """items: None if they have yet to be found."""
+        return Reserve(self.purpose, self.bound, self.most(FOUND if items is None else items) * guarantee.epsilon)
 
 
 ROWS_FIRST = PilotQuery("users by rows, first look", TUNING.first_look, HISTOGRAM_UNIT)
 ROWS_SECOND = PilotQuery("users by rows, second look", TUNING.second_look, HISTOGRAM_UNIT, grows=6.0, power=0.6)
+ROWS_AGAIN = tuple(
+    PilotQuery(f"users by rows, {which} look", TUNING.second_look / 2, HISTOGRAM_UNIT, grows=6.0, power=0.6)
+    for which in ("third", "fourth")
+)
+"""Before the choice, if that depends on heavy users who may be there or not."""
 USERS = PilotQuery("number of users", 0.005, HISTOGRAM_UNIT)
 """How many users there are, roughly: enough if they are many."""
 CROWD = PilotQuery("number of users, once more", TUNING.users_look, HISTOGRAM_UNIT, grows=4.0)
@@ -85,13 +92,16 @@ def looked_for(items: int, request: Request) -> int:
     return max(items, FOUND) if request.found else items
 
 
-def pilot_reserves(guarantee: Guarantee, items: int, *, rows: bool) -> list[Reserve]:
-    """What pilot queries may cost, to be set aside before anything is looked at."""
-    looks = [*([ROWS_FIRST, ROWS_SECOND] if rows else [USERS]), CROWD, *HALVES]
+def pilot_reserves(guarantee: Guarantee, items: int | None, *, rows: bool, again: bool = False) -> list[Reserve]:
+    """What pilot queries may cost, to be set aside before anything is looked at. items: None if they have yet to be
+    found. again: a choice may look at rows once more; but not after a search, where all of the list is paid.
+    """
+    again = again and items is not None
+    looks = [*([ROWS_FIRST, ROWS_SECOND] if rows else [USERS]), *(ROWS_AGAIN if again else ()), CROWD, *HALVES]
     return [look.reserve(guarantee, items) for look in looks]
 
 
-def row_reserves(guarantee: Guarantee, items: int) -> list[Reserve]:
+def row_reserves(guarantee: Guarantee, items: int | None) -> list[Reserve]:
     """What users by rows may cost."""
     return [look.reserve(guarantee, items) for look in (ROWS_FIRST, ROWS_SECOND)]
 
@@ -112,9 +122,21 @@ class RowHistogram:
         """How many users there are, and its standard deviation: the sum of all bins, seen or not."""
         return float(self.bins.users.sum()), float(np.linalg.norm(self.bins.deviations))
 
+    @property
+    def known(self) -> float:
+        """The precision of a bin, one over its standard deviation."""
+        return 1 / float(self.bins.deviations.min())
+
     @classmethod
     def of(cls, bins: Bins) -> RowHistogram:
         return cls(bins, read(bins, strangers=True))
+
+    def look_again(
+        self, histogram: Integers, spending: Looks | PureFinish, purpose: str, epsilon: float
+    ) -> RowHistogram:
+        """With one more noisy histogram of users, of whom `histogram` are in the bins of EDGES."""
+        more = _noisy_histogram(histogram, spending, purpose, epsilon, _fitted(self.crowds))
+        return RowHistogram.of(self.bins + more)
 
 
 def look_at_users(
@@ -141,8 +163,7 @@ def look_at_rows(histogram: Integers, spending: Looks, items: int, *, thrifty: b
         noise = items * spending.laplace_scale(UNIT, epsilon) / UNIT
         if part_saved_if_known(rows.crowds, noise, Disagreement.prior().mean) < part:
             return rows
-    second = _noisy_histogram(histogram, spending, ROWS_SECOND.purpose, part * epsilon, _fitted(rows.crowds))
-    return RowHistogram.of(rows.bins + second)
+    return rows.look_again(histogram, spending, ROWS_SECOND.purpose, part * epsilon)
 
 
 def _fitted(crowds: Crowds | None) -> Floats:
@@ -164,10 +185,10 @@ def buy_further_histograms(
     noise: the l1 noise of the answer for an epsilon and a bound of 1.
     """
     whole = spending.guarantee.epsilon
-    number = 4
+    number = 5
     while True:
         # The epsilon of one histogram that would tell as much as all so far.
-        known = math.sqrt(2) * spending.laplace_scale(1, 1.0) / float(rows.bins.deviations.min())
+        known = math.sqrt(2) * spending.laplace_scale(1, 1.0) * rows.known
         left = spending.remaining_epsilon()
         spent = sum(event.sensitivity / event.scale for event in spending.events if _of_rows(event))
         epsilon = min(known, TUNING.further_histograms * whole - spent, left / 2)
@@ -175,9 +196,7 @@ def buy_further_histograms(
             return rows
         if rows.crowds is not None and part_saved_if_known(rows.crowds, noise / left, disagreement) < epsilon / left:
             return rows
-        edges = _fitted(rows.crowds)
-        more = _noisy_histogram(histogram, spending, f"users by rows, look {number}", epsilon, edges)
-        rows = RowHistogram.of(rows.bins + more)
+        rows = rows.look_again(histogram, spending, f"users by rows, look {number}", epsilon)
         number += 1
 
 

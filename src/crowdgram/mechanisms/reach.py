@@ -70,7 +70,7 @@ class ItemUsers(Searching):
     def __post_init__(self) -> None:
         check_whole("max_items_per_user", self.max_items_per_user, MOST_ITEMS_PER_USER)
 
-    def reserves(self, guarantee: Guarantee, _: Request, items: int) -> list[Reserve]:
+    def reserves(self, guarantee: Guarantee, _: Request, items: int | None) -> list[Reserve]:
         if self.max_items_per_user is not None:
             return []
         return [look.reserve(guarantee, items) for look in (FIRST, SECOND)]

@@ -57,10 +57,11 @@ class Disagreement:
     weights: Floats
 
     @classmethod
-    def prior(cls) -> Disagreement:
+    def prior(cls, most: float = 1.0) -> Disagreement:
+        """Before anything is measured. most: how far users are from the crowd at most; all together are no farther."""
         away = np.linspace(-3, 3, 61)
         weights = np.exp(-(away**2) / 2)
-        values = np.minimum(TUNING.disagreement * np.exp(TUNING.disagreement_spread * away), 1.0)
+        values = np.minimum(TUNING.disagreement * np.exp(TUNING.disagreement_spread * away), most)
         return cls(values, weights / weights.sum())
 
     def learned(self, away: Floats, noise: float, shares: Floats) -> Disagreement:
@@ -147,10 +148,13 @@ def costs_if_known(crowds: Crowds, noise: float, disagreement: float) -> Floats:
     return best
 
 
-def costs_at_one_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread) -> Floats:
-    """The l1 error for each crowd, at the bound that is best for all of them. `spread`: how sizes lie around masses."""
+def costs_at_one_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread) -> tuple[Floats, Floats]:
+    """The l1 error for each crowd, at the bound that is best for all of them, and at its own best. `spread`: how sizes
+    lie around masses.
+    """
     costs = _costs(crowds, noise, disagreement, spread)
-    return costs.total[:, int(np.argmin(costs.expected))]
+    total = costs.total
+    return total[:, int(np.argmin(costs.expected))], total.min(axis=1)
 
 
 def expected_errors(crowds: Crowds, bounds: Floats, noise: Floats, disagreement: float) -> Floats:

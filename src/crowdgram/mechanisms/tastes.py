@@ -91,6 +91,17 @@ class Tastes:
         return float(self.tastes[order][min(int(place), len(order) - 1)])
 
     @property
+    def looks(self) -> int:
+        return len(self.squares)
+
+    def apart(self, items: int) -> Floats:
+        """How far users with many rows are from the crowd, in total variation, for each taste. The mean of a group of
+        them is no farther.
+        """
+        own = np.minimum(np.sqrt(items / (2 * math.pi) * (1 - self.square) * self.tastes), 1.0)
+        return (1 - self.strange) * own + self.strange
+
+    @property
     def mean_distance(self) -> float:
         """The mean square distance from the crowd, over mass squared, of users with many rows."""
         return (1 - self.square) * float(self.weights @ (self.tastes * (1 - self.strange) + self.strange))
@@ -110,7 +121,7 @@ def look_at_tastes(
     """Buy a histogram over one half of the items, or, if one was looked at `before`, over the other. worth: the part
     of epsilon that knowing tastes would save.
     """
-    number = len(before.squares)
+    number = before.looks
     alike, alone = _forms()
     if weighing.rows is not None:
         alike = _with_chance(*weighing.rows)

@@ -21,7 +21,6 @@ from scipy import sparse
 from ..arrays import Floats, Integers
 from ..mechanisms import Discovering, Estimate, Mechanism, Request, Weight
 from ..mechanisms.discovery import DiscoveryPlan, rehearse
-from ..mechanisms.pilot_queries import FOUND
 from ..privacy import Guarantee, Labels, Spending
 from ..tables import UNIT, BoundedSum, CappedRows, Centre, Norm, RowsByStratum, SimulatedCrowd, UsersByHalf, UsersByRows
 from ..tables.statistics import HALF_BINS, Level, UsersByDistance, half_of_items
@@ -185,7 +184,7 @@ def run_mechanism(
         return mechanism.run(crowd, Spending(mechanism.promised(guarantee), sampler=sampler).open(), request)
     assert isinstance(mechanism, Discovering)
     follows, plan = _search(mechanism, guarantee, discovery_share)
-    reserves = follows.reserves(guarantee, request, FOUND)
+    reserves = follows.reserves(guarantee, request, None)
     left = rehearse(Spending(guarantee, sampler=sampler).open(), plan, reserves)
     return follows.run(crowd, left, replace(request, found=True))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..errors import InvalidArgument
 from ..mechanisms import (
-    FOUND,
     MOST_RESERVED,
     PURE_LEAST,
     Costed,
@@ -39,7 +38,8 @@ def promise_of(query: Query) -> tuple[Guarantee, tuple[Searching, DiscoveryPlan]
 
 def mu_after_all_looks(guarantee: Guarantee) -> float:
     """What Gaussian noise has if all pilot queries are drawn."""
-    reserves = pilot_reserves(guarantee, items=1, rows=True)  # fewer items reserve more, and 1 item the most
+    # Fewer items reserve more, and 1 item the most.
+    reserves = pilot_reserves(guarantee, items=1, rows=True, again=True)
     return Spending(guarantee).open().looks(reserves).least_mu(1)
 
 
@@ -50,7 +50,7 @@ def _plan(query: Query) -> tuple[Searching, DiscoveryPlan]:
     _check_affordable(guarantee, None)
     follows, plan = mechanism.search(guarantee, query.discovery_share)
     # What a pure finish has left does not depend on looks that may never take place, and is more than all of them.
-    reserves = [] if follows.pure else follows.reserves(guarantee, MOST_RESERVED, FOUND)
+    reserves = [] if follows.pure else follows.reserves(guarantee, MOST_RESERVED, None)
     found = rehearse(Spending(guarantee).open(), plan, reserves).looks()
     if follows.pure:
         enough = found.remaining_epsilon() >= PURE_LEAST * guarantee.epsilon
