@@ -31,7 +31,9 @@ SEVERAL, MANY = 8, 64
 ON_EDGE = 7
 """Users of an item that is found about as often as not, at the claim USUAL."""
 PLAIN = 100
-"""Users of each item, who have no other: so many that one histogram is taken to find the items, at the claim SMALL."""
+"""Users of each item, who have no other: so many that one histogram is taken to find the items, at the claim SMALL. Of
+two items ten times as many: with few users in all, noise decides how the items are found.
+"""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def _forms() -> tuple[Form, ...]:
     corner = _pair("a user at a corner", alike, [0, 0])
     found = _pair("a user of one item on the edge", edge, [0])
     found_many = _pair("a user of many items on the edge", edges, range(MANY))
-    plain = _pair("a user of an item that is found", [(user, user % 2) for user in range(2 * PLAIN)], [0])
+    plain = _pair("a user of an item that is found", [(user, user % 2) for user in range(20 * PLAIN)], [0])
     plain_many = _pair(
         "a user of many items that are found",
         [(user, user % SEVERAL) for user in range(SEVERAL * PLAIN)],

@@ -28,7 +28,7 @@ from .pairs import RowPair
 
 __all__ = ["WHOLE_RELEASES", "WholeRelease", "release_cases", "run_periods", "run_release"]
 
-TARGET_USER = 1000
+TARGET_USER = 4000
 """Above all others, and small: the engine groups users of a narrow range in an array as long as the range."""
 ON_SEARCH_EDGE = 48
 """Users of an item that is found about as often as not, at epsilon = 1 and delta = 1e-6: all rounds are about it."""
