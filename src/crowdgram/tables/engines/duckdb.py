@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import PrivacyViolation
+from ...shortage import check_room
 from ..arrow import numbers_table
 from ..relations import INTEGER, REAL, TEXT, Dialect, Relation, Value
 from ..scratch import make_scratch
@@ -30,6 +31,9 @@ collation stays with the column in kept tables.
 """
 
 _SETTINGS = {"TimeZone": "UTC", "Calendar": "gregorian"}
+
+_ROOM = 320 * 2**20
+"""Bytes of address space without which DuckDB may crash as it starts, and the process with it."""
 
 
 def _set(connection: Any, name: str, value: str) -> None:
@@ -104,8 +108,6 @@ class DuckEngine(Engine):
         }
 
         def start() -> DuckEngine:
-            import duckdb  # slow to load
-
             connection = duckdb.connect(config=config)
 
             def dispose() -> None:
@@ -122,6 +124,9 @@ class DuckEngine(Engine):
             return cls(connection, [dispose])
 
         try:
+            import duckdb  # slow to load
+
+            check_room(_ROOM)
             engine = shield("starting", start)  # it may lack memory
         except BaseException:
             remove()
