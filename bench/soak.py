@@ -101,6 +101,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     end = time.monotonic() + 3600 * options.hours
     verdict = Verdict(options.seed)
+    print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder, small_disk(Path(folder)) as disk:
         run(Path(folder), disk, verdict, end, options)
     _print(verdict)
@@ -133,8 +134,13 @@ def run(folder: Path, disk: Path | None, verdict: Verdict, end: float, options: 
         if (case.disaster == "small disk" and disk is None) or (options.only and case.disaster not in options.only):
             number += 1
             continue
+        before = len(verdict.faults)
         _try(case, folder, disk, verdict, known)
+        for fault in verdict.faults[before:]:
+            print(f"fault: {fault}", flush=True)  # hours before the end
         number += 1
+        if verdict.cases % 100 == 0:
+            print(f"{verdict.cases} cases, {len(verdict.faults)} faults", flush=True)
     for path, one in known.items():
         _verify(path, one, verdict)
     _sweep(folder, disk, verdict)
