@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import PrivacyViolation
+from ...interrupts import hold_interrupts
 from ...shortage import check_room
 from ..arrow import numbers_table
 from ..relations import INTEGER, REAL, TEXT, Dialect, Relation, Value
@@ -124,7 +125,8 @@ class DuckEngine(Engine):
             return cls(connection, [dispose])
 
         try:
-            import duckdb  # slow to load
+            with hold_interrupts():
+                import duckdb  # slow to load
 
             check_room(_ROOM)
             engine = shield("starting", start)  # it may lack memory
