@@ -34,7 +34,7 @@ collation stays with the column in kept tables.
 _SETTINGS = {"TimeZone": "UTC", "Calendar": "gregorian"}
 
 _ROOM = 320 * 2**20
-"""Bytes of address space without which DuckDB may crash as it starts, and the process with it."""
+"""Bytes of address space. With less of them DuckDB seldom comes through a release, and often crashes as it starts."""
 
 
 def _set(connection: Any, name: str, value: str) -> None:
