@@ -338,7 +338,13 @@ def test_the_lock_is_removed_last(scratch, monkeypatch, killed_by):
         (scratch / folder / name).touch()
     (scratch / folder / "deep").mkdir()
     gone = []
-    unlink, rmtree = os.unlink, shutil.rmtree
+    unlink, rmtree, scandir = os.unlink, shutil.rmtree, os.scandir
+
+    def lock_first(path):
+        """The order of a folder is up to the file system."""
+        return sorted(scandir(path), key=lambda one: one.name != LOCK) if str(path) == folder else scandir(path)
+
+    monkeypatch.setattr(os, "scandir", lock_first)
     monkeypatch.setattr(os, "unlink", lambda path: (gone.append(os.path.basename(path)), unlink(path)))
     monkeypatch.setattr(shutil, "rmtree", lambda path, **more: (gone.append(os.path.basename(path)), rmtree(path)))
     if killed_by == "a sweep":
