@@ -373,7 +373,9 @@ sys.exit(143)  # as the handler of a signal does, before the caller can see to t
 
 @pytest.mark.parametrize("how", ["plain", "fork"])
 def test_a_folder_that_nobody_could_remove_goes_with_its_process(scratch, how):
-    done = subprocess.run([sys.executable, "-c", ENDS, how], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ENDS, how], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (143, "")
     assert list(scratch.iterdir()) == []
 
