@@ -1,6 +1,6 @@
 """Make random releases for hours while things go wrong, and see that nothing is lost, leaked or overspent.
 
-    python bench/soak.py [--hours 2] [--seed N] [--first N] [--cases N] [--json FILE] [--inside 300]
+    python bench/soak.py [--hours 2] [--seed N] [--first N] [--cases N] [--only DISASTER] [--json FILE] [--inside 300]
 
 Every case is a command of its own: a random table, mechanism, weight, ledger, and a random disaster (killed, told to
 end, interrupted, a full disk, little memory, two at once). See bench/README.md for what is checked. A case is made
@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,9 @@ EXPECTED = {
     "low memory": {0, 1, 2, 3},
 }
 """The exit codes that docs/how-to/command-line.md allows, by what happened; negative: ended by that signal."""
-GIVEN_UP = "OpenBLAS error: Memory allocation still failed"
+CRASHES = {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGTRAP}
+GIVEN_UP = ("OpenBLAS error: Memory allocation still failed", "cannot allocate memory for thread-local data: ABORT")
+"""What native libraries say that end the process themselves where they have no memory: OpenBLAS, and the C library."""
 CASES_A_LEDGER = 25
 GROWTH = 24.0
 """MB that a process may grow by over hundreds of releases."""
@@ -66,8 +68,11 @@ class Verdict:
     failures: Counter[str] = field(default_factory=Counter)
     ledgers: int = 0
     verified: int = 0
+    ended_by_system: int = 0
+    left: set[str] = field(default_factory=set)
     left_by_kills: int = 0
     seconds: list[float] = field(default_factory=list)
+    whole: list[float] = field(default_factory=list)  # of releases that nothing stopped
     memory: list[float] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -87,17 +92,21 @@ def main(arguments: list[str]) -> int:
         "--seed", type=int, default=random.SystemRandom().randrange(10**6), help="of the cases (random)"
     )
     parser.add_argument("--first", type=int, default=0, help="number of the first case (0)")
+    parser.add_argument(
+        "--only", choices=sorted(EXPECTED), action="append", help="only cases that meet this; again for more"
+    )
     parser.add_argument("--cases", type=int, help="how many cases at most (as many as there is time for)")
     parser.add_argument("--inside", type=int, default=300, help="releases in one process, for its memory (300)")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     options = parser.parse_args(arguments)
     end = time.monotonic() + 3600 * options.hours
     verdict = Verdict(options.seed)
+    print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder, small_disk(Path(folder)) as disk:
         run(Path(folder), disk, verdict, end, options)
     _print(verdict)
     if options.json:
-        options.json.write_text(json.dumps(vars(verdict), indent=1))
+        options.json.write_text(json.dumps({**vars(verdict), "left": sorted(verdict.left)}, indent=1))
     return 1 if verdict.faults else 0
 
 
@@ -122,16 +131,24 @@ def run(folder: Path, disk: Path | None, verdict: Verdict, end: float, options: 
                 verdict.ledgers += 1
         recent = [path for path in known if path.stem == str(number - (number - options.first) % CASES_A_LEDGER)]
         case = make_case(number, options.seed, folder, recent)
-        if case.disaster == "small disk" and disk is None:
+        if (case.disaster == "small disk" and disk is None) or (options.only and case.disaster not in options.only):
             number += 1
             continue
+        before = len(verdict.faults)
         _try(case, folder, disk, verdict, known)
+        for fault in verdict.faults[before:]:
+            print(f"fault: {fault}", flush=True)  # hours before the end
         number += 1
+        if verdict.cases % 100 == 0:
+            print(f"{verdict.cases} cases, {len(verdict.faults)} faults", flush=True)
     for path, one in known.items():
         _verify(path, one, verdict)
-    _sweep(folder, verdict)
+    _sweep(folder, disk, verdict)
     if inside is not None:
         _judge_memory(inside, verdict)
+        left = [one.name for one in (folder / "inside").iterdir()]
+        if left:
+            verdict.faults.append(f"the process of many releases left {left[:3]}")
 
 
 def _try(case: Case, folder: Path, disk: Path | None, verdict: Verdict, known: dict[Path, Known]) -> None:
@@ -160,18 +177,31 @@ def _try(case: Case, folder: Path, disk: Path | None, verdict: Verdict, known: d
     if filler is not None:
         filler.unlink(missing_ok=True)
     verdict.seconds.append(time.monotonic() - start)
+    if case.disaster in ("none", "full disk", "small disk") and code == 0:
+        verdict.whole.append(verdict.seconds[-1])
     verdict.by_exit[f"{case.disaster}: {code}"] += 1
     said = errors.read_text(errors="replace")
     if code == 1:
         verdict.failures[f"{case.disaster}: {(said.strip().splitlines() or [''])[-1][:150]}"] += 1
     if "Traceback" in said or "unexpected" in said or "Traceback" in told.read_text(errors="replace"):
         verdict.faults.append(f"case {case.number}: {said.strip().splitlines()[-1][:200]}")
-    if code not in EXPECTED[case.disaster]:
+    if ended_by_system(case, code, said):
+        verdict.ended_by_system += 1
+        code = -signal.SIGKILL
+    elif code not in EXPECTED[case.disaster]:
         verdict.faults.append(f"case {case.number} ({case.disaster}): exit {code}: {said.strip()[-200:]}")
-    # A library that ends the process where it has no memory is as good as a kill: nothing of ours runs after it.
-    _judge_files(case, folder, disk, -signal.SIGKILL if GIVEN_UP in said else code, verdict)
+    _judge_files(case, folder, disk, code, verdict)
     if case.ledger is not None:
         _judge_ledger(case, known[case.ledger], code, verdict, others=case.disaster == "pair")
+
+
+def ended_by_system(case: Case, code: int, said: str) -> bool:
+    """Whether a process whose memory was limited ended inside a native library that had none.
+
+    Nothing of ours runs after it, as after a kill, so that all that must hold after a kill must hold then. Without a
+    limit a crash is a fault.
+    """
+    return case.disaster == "low memory" and (code in CRASHES or any(words in said for words in GIVEN_UP))
 
 
 def wait_for(child: subprocess.Popen[bytes]) -> tuple[int, str]:
@@ -198,12 +228,13 @@ def processor_seconds(process: int) -> float:
 
 def _judge_files(case: Case, folder: Path, disk: Path | None, code: int, verdict: Verdict) -> None:
     """What is written is whole, what failed left nothing, and only what was killed may leave scratch behind."""
-    left = [one for place in (folder / "tmp", folder / "out", disk) if place for one in place.iterdir()]
-    scratch = [one for one in left if one.name.startswith(("crowdgram-", ".crowdgram-", "soak-tmp"))]
-    if scratch and code >= 0 and case.disaster != "pair" and not verdict.left_by_kills:
-        verdict.faults.append(f"case {case.number}: left {scratch[0].name}")
+    scratch = left_in(folder, disk)
+    new = scratch - verdict.left
+    verdict.left = scratch
     if code == -signal.SIGKILL:
-        verdict.left_by_kills += len(scratch)
+        verdict.left_by_kills += len(new)
+    elif new:
+        verdict.faults.append(f"case {case.number}: left {', '.join(sorted(Path(one).name for one in new))}")
     if case.output.exists():
         try:
             load(case.output)
@@ -213,6 +244,12 @@ def _judge_files(case: Case, folder: Path, disk: Path | None, code: int, verdict
         verdict.faults.append(f"case {case.number}: ended well and wrote nothing")
     if case.output.exists() and code in (2, 3) and "--csv" not in case.arguments:
         verdict.faults.append(f"case {case.number}: failed with {code} and wrote {case.output.name}")
+
+
+def left_in(folder: Path, disk: Path | None) -> set[str]:
+    """What is left of scratch folders and of files that never got their name."""
+    left = [one for place in (folder / "tmp", folder / "out", disk) if place for one in place.iterdir()]
+    return {str(one) for one in left if one.parent.name == "tmp" or one.name.startswith(("crowdgram-", "."))}
 
 
 def _judge_ledger(case: Case, known: Known, code: int, verdict: Verdict, *, others: bool) -> None:
@@ -257,7 +294,7 @@ def _strike(case: Case, child: subprocess.Popen[bytes], errors: Path, verdict: V
     kinds = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
     if case.disaster not in kinds:
         return
-    usual = statistics.median(verdict.seconds[-30:] or [2.0])
+    usual = statistics.median(verdict.whole[-30:] or [2.0])
     moment = time.monotonic() + case.chance.uniform(0.0, 1.1 * usual)
     while child.poll() is None and (
         time.monotonic() < moment or (case.disaster == "interrupt" and not errors.stat().st_size)
@@ -286,7 +323,7 @@ def _limit(case: Case) -> None:
         size = case.chance.choice([2048, 4096, 2**14, 2**16, 2**17])  # what is printed has to fit
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     if case.disaster == "low memory":
-        size = case.chance.randrange(1200, 3000) * 2**20
+        size = case.chance.randrange(700, 3000) * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
 
 
@@ -299,15 +336,17 @@ def _fill(disk: Path, case: Case) -> Path:
 
 
 def _environment(folder: Path, case: Case, disk: Path | None) -> dict[str, str]:
-    scratch = disk if case.disaster == "small disk" and disk is not None else folder / "tmp"
-    return {**os.environ, "TMPDIR": str(scratch), "OPENBLAS_NUM_THREADS": "1"}
+    return _scratch_at(disk if case.disaster == "small disk" and disk is not None else folder / "tmp")
+
+
+def _scratch_at(place: Path) -> dict[str, str]:
+    return {**os.environ, "TMPDIR": str(place), "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _apart(folder: Path, name: str) -> dict[str, Any]:
     """How a process runs that nobody watches: with a scratch folder of this name, and a pipe for its output."""
     (folder / name).mkdir(exist_ok=True)
-    environment = {**os.environ, "TMPDIR": str(folder / name), "OPENBLAS_NUM_THREADS": "1"}
-    return {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "env": environment}
+    return {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "env": _scratch_at(folder / name)}
 
 
 @contextlib.contextmanager
@@ -327,15 +366,20 @@ def small_disk(folder: Path) -> Iterator[Path | None]:
             subprocess.run(["umount", "-l", str(place)], check=False)
 
 
-def _sweep(folder: Path, verdict: Verdict) -> None:
-    """What killed processes left behind is removed by the next release."""
-    made = folder / "out" / "last.json"
-    asked = ["release", str(folder / "visits.csv"), "--user", "user", "--item", "item", "--epsilon", "1", "-q"]
-    asked += ["--domain", str(folder / "items.txt"), "-o", str(made)]
-    code = subprocess.run([*COMMAND, *asked], **_apart(folder, "tmp"), check=False).returncode
-    left = [one.name for one in (folder / "tmp").iterdir()]
-    if code or left:
-        verdict.faults.append(f"the last release ended with {code} and left {left[:3]} in the scratch folder")
+def _sweep(folder: Path, disk: Path | None, verdict: Verdict) -> None:
+    """What killed processes left behind is removed by the next release. Then nothing may be there."""
+    for place in (folder / "tmp", disk):
+        if place is None:
+            continue
+        made = folder / "out" / f"last-{place.name}.json"
+        asked = ["release", str(folder / "visits.csv"), "--user", "user", "--item", "item", "--epsilon", "1", "-q"]
+        asked += ["--domain", str(folder / "items.txt"), "-o", str(made)]
+        code = subprocess.run([*COMMAND, *asked], env=_scratch_at(place), check=False).returncode
+        if code:
+            verdict.faults.append(f"the last release, with scratch files in {place.name}, ended with {code}")
+    left = sorted(left_in(folder, disk))
+    if left:
+        verdict.faults.append(f"{len(left)} left after the last release: {', '.join(left[:3])}")
 
 
 def _judge_memory(inside: subprocess.Popen[bytes], verdict: Verdict) -> None:
@@ -345,14 +389,19 @@ def _judge_memory(inside: subprocess.Popen[bytes], verdict: Verdict) -> None:
         verdict.faults.append(f"the process of many releases ended with {inside.returncode}")
         return
     found = json.loads(told)
-    memory, part = found["memory"], max(1, len(found["memory"]) // 5)
-    verdict.memory = memory
-    early, late = statistics.median(memory[part : 2 * part]), statistics.median(memory[-part:])
+    memory = verdict.memory = found["memory"]
+    early, late = early_and_late(memory)
     if late - early > GROWTH:
         verdict.faults.append(f"{len(memory)} releases in one process: {early:.0f} MB grew to {late:.0f} MB")
     for name in ("files", "threads"):
         if found[name][-1] > found[name][len(found[name]) // 2] + 4:
             verdict.faults.append(f"{len(memory)} releases in one process: {name} grew to {found[name][-1]}")
+
+
+def early_and_late(memory: Sequence[float]) -> tuple[float, float]:
+    """The memory after warming up, and at the end; of one release alone they are the same."""
+    part = max(1, len(memory) // 5)
+    return statistics.median(memory[part : 2 * part] or memory), statistics.median(memory[-part:])
 
 
 def _print(verdict: Verdict) -> None:
@@ -364,11 +413,12 @@ def _print(verdict: Verdict) -> None:
         print(f"{name:<12}{count:>7}  {', '.join(f'{many} x {code}' for code, many in sorted(codes.items()))}")
     for said, count in verdict.failures.most_common(10):
         print(f"  exit 1, {count} x {said}")
+    print(f"ended by the system in little memory: {verdict.ended_by_system}")
+    print(f"scratch left by kills, for the next release to remove: {verdict.left_by_kills}")
     print(f"releases compared with their ledger at the end: {verdict.verified}")
     print(f"seconds a case: median {statistics.median(times):.1f}, longest {times[-1]:.1f}")
     if verdict.memory:
-        part = max(1, len(verdict.memory) // 5)
-        early, late = statistics.median(verdict.memory[part : 2 * part]), statistics.median(verdict.memory[-part:])
+        early, late = early_and_late(verdict.memory)
         print(
             f"{len(verdict.memory)} releases in one process: {early:.0f} MB after warming up, {late:.0f} MB at the end"
         )

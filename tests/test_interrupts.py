@@ -16,7 +16,7 @@ import typer
 import crowdgram
 import crowdgram.cli
 from crowdgram.cli.asking import catch_errors
-from crowdgram.interrupts import catch_interrupts
+from crowdgram.interrupts import catch_interrupts, hold_interrupts
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs the signals of POSIX")
 
@@ -160,3 +160,89 @@ def test_handlers_stay_and_other_threads_are_left_alone():
     thread.join()
     assert seen == [[]]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+class Told(Exception):
+    pass
+
+
+@pytest.fixture
+def raising():
+    """A handler that raises, as that of the command does."""
+
+    def leave(number, frame):
+        raise Told(number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    yield leave
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("error", [None, KeyError])
+def test_a_signal_waits_while_interrupts_are_held(raising, error):
+    done = []
+
+    def work():
+        with hold_interrupts():
+            os.kill(os.getpid(), signal.SIGTERM)
+            done.append("all of it")
+            if error is not None:
+                raise error
+
+    with pytest.raises(Told, match=str(int(signal.SIGTERM))):
+        work()
+    assert done == ["all of it"]
+    assert signal.getsignal(signal.SIGTERM) is raising
+    with hold_interrupts():
+        pass  # without a signal, nothing happens
+    with pytest.raises(Told):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_another_thread_has_nothing_to_hold(raising):
+    kept = []
+
+    def work():
+        with hold_interrupts():
+            kept.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert kept == [raising]
+
+
+LOADING = """
+import os, signal, sys
+from importlib.machinery import ModuleSpec
+
+class Loader:
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, self) if name == "duckdb" else None
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        os.kill(os.getpid(), signal.SIGTERM)
+        print("loaded", flush=True)
+
+def leave(number, frame):
+    sys.exit(128 + number)
+
+sys.meta_path.insert(0, Loader())
+signal.signal(signal.SIGTERM, leave)
+from crowdgram.tables.engines import DuckEngine
+DuckEngine.embedded()
+"""
+
+
+def test_a_signal_waits_until_duckdb_is_loaded(tmp_path):
+    """What a handler raises meanwhile is a crash: 'Critical nanobind error'."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGTERM, "loaded\n", "")
+    assert list(tmp_path.iterdir()) == []

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import traceback
 import warnings
 
@@ -26,8 +27,9 @@ from crowdgram.mechanisms import Laplace
 from crowdgram.privacy.noise import add_discrete_gaussian, add_discrete_laplace, fresh_salt
 from crowdgram.releases import pipeline
 from crowdgram.releases.registry import MECHANISMS
+from crowdgram.tables import scratch as scratch_module
 from crowdgram.tables.engines import DuckEngine
-from crowdgram.tables.scratch import DRAFT, LOCK, UNLOCKED_SECONDS, make_scratch, sweep
+from crowdgram.tables.scratch import DRAFT, LOCK, NAME, make_scratch, sweep
 
 SECRET = "zebra-4711"
 USERS, ROWS = 1237, 7421
@@ -276,7 +278,7 @@ def test_a_sweep_touches_nothing_else(scratch, tmp_path):
     (precious / LOCK).touch()
     (scratch / "crowdgram-link").symlink_to(precious)
     (scratch / "crowdgram-file").touch()
-    (scratch / "crowdgram-new").mkdir(mode=0o700)  # no lock file: its maker may be about to lock it
+    (scratch / "crowdgram-mine").mkdir(mode=0o700)  # no lock file, and not our name: it may be anybody's
     shared = scratch / "crowdgram-shared"
     shared.mkdir()
     shared.chmod(0o755)
@@ -296,19 +298,97 @@ def test_a_sweep_touches_nothing_else(scratch, tmp_path):
 
 
 @pytest.mark.parametrize("inside", [[], [DRAFT], ["rows"], [DRAFT, "rows"]])
-def test_a_folder_that_was_never_locked_is_swept_after_an_hour_if_it_is_empty(scratch, inside):
+def test_a_folder_that_was_never_locked_is_swept_if_it_is_empty(scratch, inside):
     """Of a process that was killed between making the folder and locking it."""
-    left = scratch / "crowdgram-unlocked"
+    left = scratch / f"{NAME}unlocked"
     left.mkdir(mode=0o700)
     for name in inside:
         (left / name).touch()
     sweep()
-    assert sorted(one.name for one in left.iterdir()) == sorted(inside)
-    old = time.time() - UNLOCKED_SECONDS - 1
-    os.utime(left, (old, old))
-    sweep()
     assert left.exists() == ("rows" in inside)
     assert not left.exists() or sorted(one.name for one in left.iterdir()) == sorted(inside)
+
+
+@pytest.mark.parametrize("after", ["mkdir", "flock"])
+def test_who_finds_its_folder_swept_before_it_is_locked_makes_another(scratch, monkeypatch, after):
+    module = {"mkdir": os, "flock": scratch_module.fcntl}[after]
+    original, swept = getattr(module, after), []
+
+    def then_sweep(*args):
+        original(*args)
+        if not swept:
+            swept.extend(scratch.iterdir())
+            sweep()  # as another process does just then
+            assert not list(scratch.iterdir())
+
+    monkeypatch.setattr(module, after, then_sweep)
+    folder, remove = make_scratch()
+    assert len(swept) == 1
+    assert folder != str(swept[0])
+    assert os.listdir(folder) == [LOCK]
+    remove()
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("killed_by", ["its owner's removal", "a sweep"])
+def test_the_lock_is_removed_last(scratch, monkeypatch, killed_by):
+    """Who is killed while it removes a folder leaves one that the next sweep knows."""
+    folder, remove = make_scratch()
+    for name in ("aaa", "in-use-", "zzz"):
+        (scratch / folder / name).touch()
+    (scratch / folder / "deep").mkdir()
+    gone = []
+    unlink, rmtree, scandir = os.unlink, shutil.rmtree, os.scandir
+
+    def lock_first(path):
+        """The order of a folder is up to the file system."""
+        return sorted(scandir(path), key=lambda one: one.name != LOCK) if str(path) == folder else scandir(path)
+
+    monkeypatch.setattr(os, "scandir", lock_first)
+    monkeypatch.setattr(os, "unlink", lambda path: (gone.append(os.path.basename(path)), unlink(path)))
+    monkeypatch.setattr(shutil, "rmtree", lambda path, **more: (gone.append(os.path.basename(path)), rmtree(path)))
+    if killed_by == "a sweep":
+        monkeypatch.setattr(scratch_module.fcntl, "flock", lambda *_: None)  # as if its owner had gone
+        sweep()
+    else:
+        remove()
+    assert not list(scratch.iterdir())
+    assert sorted(gone) == ["aaa", "deep", "in-use", "in-use-", "zzz"]
+    assert gone[-1] == LOCK
+
+
+ENDS = """
+import os, sys
+from crowdgram.tables.scratch import make_scratch
+folder, remove = make_scratch()
+open(os.path.join(folder, "rows"), "w").close()
+if sys.argv[1] == "fork":
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        assert os.path.isdir(folder)  # a fork that ends leaves it alone
+sys.exit(143)  # as the handler of a signal does, before the caller can see to the folder
+"""
+
+
+@pytest.mark.parametrize("how", ["plain", "fork"])
+def test_a_folder_that_nobody_could_remove_goes_with_its_process(scratch, how):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ENDS, how], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (143, "")
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_scratch_folder_that_cannot_be_made_is_said(scratch, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(EngineFailure, match=r"^no scratch folder can be made in .*No such file"):
+        make_scratch(scratch / "missing")
+    monkeypatch.setattr(scratch_module.os, "mkdir", full)
+    with pytest.raises(EngineFailure, match=r"^no scratch folder can be made in .*No space left.*temp_dir"):
+        release(table(), mechanism="laplace")
 
 
 def test_scratch_folders_of_this_process_are_kept_until_removed(scratch):

@@ -75,6 +75,10 @@ def judged(soak, folder, code=0, disaster="none", label=None, turn_back=False, l
     [
         ({"code": 2}, []),
         ({"code": -9, "disaster": "kill", "label": "case 7", "leave": "tmp/crowdgram-x"}, []),
+        ({"code": -6, "leave": "tmp/crowdgram-x"}, ["left crowdgram-x"]),
+        ({"code": 143, "disaster": "terminate", "leave": "tmp/crowdgram-x"}, ["left crowdgram-x"]),
+        ({"code": -15, "disaster": "terminate", "leave": "tmp/crowdgram-x"}, ["left crowdgram-x"]),
+        ({"code": 2, "disaster": "pair", "leave": "tmp/anything"}, ["left anything"]),
         ({"code": 2, "leave": "tmp/crowdgram-x"}, ["left crowdgram-x"]),
         ({"code": 2, "leave": "out/.crowdgram-x"}, ["left .crowdgram-x"]),
         ({"code": 3, "label": "case 7"}, ["was refused and charged"]),
@@ -88,6 +92,60 @@ def test_what_a_case_leaves_is_judged(soak, folder, happened, found):
     assert len(faults) == len(found)
     for fault, words in zip(faults, found, strict=True):
         assert words in fault
+
+
+def test_what_a_kill_left_hides_nothing_that_another_leaves(soak, folder):
+    verdict = soak.Verdict(0)
+    for number, (code, name) in enumerate([(-9, "crowdgram-a"), (2, None), (2, "crowdgram-b"), (2, None)]):
+        if name:
+            (folder / "tmp" / name).touch()
+        case = soak.Case(number, [], "none", None, folder / "out" / "7.json", None, None)
+        soak._judge_files(case, folder, None, code, verdict)
+    assert verdict.faults == ["case 2: left crowdgram-b"]
+    assert verdict.left_by_kills == 1
+
+
+@pytest.mark.parametrize(
+    ("disaster", "code", "said", "found"),
+    [
+        ("low memory", -11, "", True),
+        ("low memory", -6, "terminate called after throwing an instance of 'std::bad_alloc'", True),
+        ("low memory", 1, "OpenBLAS error: Memory allocation still failed after 10 retries, giving up.", True),
+        ("low memory", 127, "cannot allocate memory for thread-local data: ABORT", True),
+        ("low memory", 1, "error: unexpected ImportError", False),
+        ("low memory", 127, "", False),
+        ("low memory", -9, "", False),
+        ("none", -11, "", False),
+        ("full disk", -6, "", False),
+        ("kill", 1, "OpenBLAS error: Memory allocation still failed after 10 retries, giving up.", False),
+    ],
+)
+def test_a_crash_is_put_down_to_memory_only_if_that_was_limited(soak, folder, disaster, code, said, found):
+    case = soak.Case(0, [], disaster, None, folder / "out" / "0.json", None, None)
+    assert soak.ended_by_system(case, code, said) == found
+    assert code not in soak.EXPECTED[disaster] or code == 1
+
+
+@pytest.mark.parametrize(("many", "found"), [(1, (5.0, 5.0)), (2, (6.0, 6.0)), (10, (7.5, 13.5))])
+def test_the_memory_of_few_releases(soak, many, found):
+    assert soak.early_and_late([5.0 + turn for turn in range(many)]) == found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_the_last_release_sweeps_and_then_nothing_may_be_left(soak, folder):
+    soak.write_tables(folder)
+    swept = folder / "tmp" / "crowdgram-scratch-x"
+    swept.mkdir(mode=0o700)
+    verdict = soak.Verdict(0)
+    soak._sweep(folder, None, verdict)
+    assert verdict.faults == []
+    assert not swept.exists()
+    (folder / "out" / "last-tmp.json").unlink()
+    (folder / "out" / ".crowdgram-x").touch()
+    soak._sweep(folder, None, verdict)
+    assert len(verdict.faults) == 1
+    assert ".crowdgram-x" in verdict.faults[0]
 
 
 @pytest.mark.parametrize(("grows", "faults"), [(0.0, 0), (0.05, 0), (0.5, 1)])

@@ -3,6 +3,7 @@
 A signal's handler runs in whatever Python code comes next, and what it raises (`KeyboardInterrupt`, `SystemExit`)
 passes through all of ours. But DuckDB asks for signals itself while it works, drops what the handler raised, and fails
 with an error of its own; so does Arrow with a stream of rows. `catch_interrupts` keeps it, for the caller to raise.
+While DuckDB is being loaded, what a handler raises ends the process in a crash: `hold_interrupts` has signals wait.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["catch_interrupts"]
+__all__ = ["catch_interrupts", "hold_interrupts"]
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
 
@@ -52,3 +53,30 @@ def catch_interrupts(stop: Callable[[], object] | None = None) -> Iterator[list[
         for number, (handler, handle) in ours.items():
             if signal.getsignal(number) is handle:  # Spark, for one, sets its own when it starts
                 signal.signal(number, handler)
+
+
+@contextmanager
+def hold_interrupts() -> Iterator[None]:
+    """Have signals wait until the end, and handle them then: for native code that crashes of an error in between.
+
+    In another thread than the main one, to which no signal comes, there is nothing to do.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[tuple[int, Any]] = []
+
+    def wait(number: int, frame: Any) -> None:
+        waiting.append((number, frame))
+
+    found = {number: signal.getsignal(number) for number in _SIGNALS}
+    handlers = {number: handler for number, handler in found.items() if callable(handler)}
+    try:
+        for number in handlers:
+            signal.signal(number, wait)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number, frame in waiting:
+            handlers[number](number, frame)

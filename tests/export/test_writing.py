@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import threading
@@ -47,7 +48,7 @@ def test_a_link_that_leads_nowhere_is_not_overwritten(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-def no_links(*arguments):
+def no_links(*arguments, **more):
     raise PermissionError(1, "Operation not permitted")
 
 
@@ -141,3 +142,50 @@ def test_a_saved_release_has_the_permissions_of_any_new_file(tmp_path):
     (tmp_path / "plain").write_text("")
     modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("r.json", "plain")}
     assert len(modes) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without a name")
+def test_a_process_that_is_killed_while_it_writes_leaves_nothing(tmp_path):
+    def parts():
+        yield b"one"
+        assert os.listdir(tmp_path) == []  # what is not there cannot be left
+        yield b"two"
+
+    write_whole(tmp_path / "new", parts())
+    assert (tmp_path / "new").read_bytes() == b"onetwo"
+    with pytest.raises(UnwritableTarget, match="exists, and nothing was written"):
+        write_whole(tmp_path / "new", b"three")
+    assert (tmp_path / "new").read_bytes() == b"onetwo"
+
+
+@pytest.mark.parametrize("lacks", ["O_TMPFILE", "/proc", "support"])
+def test_without_files_that_have_no_name_one_has_a_name_of_its_own(tmp_path, monkeypatch, lacks):
+    real = os.open
+
+    def opened(path, flags, *mode):
+        unnamed = getattr(os, "O_TMPFILE", 0)
+        if (lacks == "/proc" and str(path) == "/proc/self/fd") or (lacks == "support" and flags & unnamed == unnamed):
+            raise OSError(errno.EOPNOTSUPP, "not here")
+        return real(path, flags, *mode)
+
+    if lacks == "O_TMPFILE":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    else:
+        monkeypatch.setattr(os, "open", opened)
+
+    def parts():
+        yield b"one"
+        [draft] = os.listdir(tmp_path)
+        assert draft.startswith(".crowdgram-")
+
+    write_whole(tmp_path / "new", parts())
+    assert os.listdir(tmp_path) == ["new"]
+    assert (tmp_path / "new").read_bytes() == b"one"
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_a_file_without_a_name_gets_the_permissions_of_any_new_file(tmp_path, private):
+    write_whole(tmp_path / "new", b"one", private=private)
+    (tmp_path / "other").touch()
+    expected = 0o600 if private else (tmp_path / "other").stat().st_mode & 0o777
+    assert (tmp_path / "new").stat().st_mode & 0o777 == expected

@@ -19,6 +19,13 @@ def main() -> None:
     except KeyboardInterrupt:  # before a command has begun: imports take a while
         sys.stderr.write("interrupted; nothing was written.\n")
         sys.exit(130)
+    except Exception as error:  # a command sees to its own; this is before one has begun
+        from ..shortage import TOO_LITTLE_MEMORY, is_shortage
+
+        if not is_shortage(error):
+            raise
+        sys.stderr.write(f"error: {TOO_LITTLE_MEMORY}\n")
+        sys.exit(1)
 
 
 def _run() -> None:

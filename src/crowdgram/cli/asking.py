@@ -25,6 +25,7 @@ from ..errors import (
 )
 from ..escaping import printable
 from ..interrupts import catch_interrupts
+from ..shortage import TOO_LITTLE_MEMORY, is_near_limit, is_shortage
 from ..stages import Stage
 from .columns import Column, names_of
 from .garbage import keep_what_is_loaded
@@ -171,9 +172,16 @@ def catch_errors(command: F, *, private: bool = True) -> F:
             raise typer.Exit(130) from None
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
-        except MemoryError:
-            fail("there is too little memory for this command. Give it more.", 1)
         except Exception as error:  # noqa: BLE001 (its message may quote rows)
+            if is_shortage(error):
+                fail(TOO_LITTLE_MEMORY, 1)
+            if private and is_near_limit():
+                fail(
+                    "an error stopped the command, and the process has come near the limit of its memory. Details are "
+                    "withheld because they could reveal rows. Give it more memory, and report it if that does not "
+                    "help.",
+                    1,
+                )
             withheld = ". Details are withheld because they could reveal rows"
             said = withheld if private else f": {str(error).rstrip('.')}"
             fail(f"unexpected {type(error).__name__}{said}. Please report it.", 1)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import MissingDependency
+from ..shortage import is_shortage
 from ..theory import binomial_distance
 from .complexity import COMPARED, Line, Question
 
@@ -142,7 +143,9 @@ def _tidy(ax: Any) -> None:
 def _figure(size: tuple[float, float]) -> matplotlib.figure.Figure:
     try:
         from matplotlib.figure import Figure
-    except ImportError:
+    except ImportError as error:
+        if is_shortage(error):
+            raise
         raise MissingDependency(
             "matplotlib is not installed: pip install 'crowdgram[plot]'.", name="matplotlib"
         ) from None

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from ..errors import CrowdgramError
 from ..escaping import printable
+from ..shortage import TOO_LITTLE_MEMORY, is_shortage
 from .access import Access, Application, Guard
 from .work import Busy, Made, Repeated, Work
 
@@ -98,6 +99,8 @@ def _try(call: Callable[[Mapping[str, Any]], dict[str, Any]], form: Mapping[str,
     except CrowdgramError as error:
         return 422, {"error": printable(str(error)), "field": _field(error, form)}
     except Exception as error:  # noqa: BLE001 (its message may quote rows)
+        if is_shortage(error):
+            return 500, {"error": TOO_LITTLE_MEMORY}
         kind = type(error).__name__
     return 500, {"error": f"unexpected {kind}. Details are withheld because they could reveal rows. Please report it."}
 

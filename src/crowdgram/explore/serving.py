@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 
 from ..errors import InvalidArgument, MissingDependency
+from ..shortage import is_shortage
 
 __all__ = ["serve"]
 
@@ -19,6 +20,8 @@ def serve(port: int = 0, *, ready: Callable[[str], None]) -> None:
         from .access import HOST, Access
         from .app import make_app
     except ImportError as error:
+        if is_shortage(error):
+            raise
         missing = error.name or "starlette"
     else:
         with _listening(HOST, port) as listening:

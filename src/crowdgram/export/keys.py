@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InvalidArgument, MissingDependency, UnreadableSource, UnwritableTarget
+from ..shortage import is_shortage
 from .writing import write_whole
 
 if TYPE_CHECKING:
@@ -165,7 +166,9 @@ def _library() -> tuple[Any, Any]:
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError:
+    except ImportError as error:
+        if is_shortage(error):
+            raise
         raise MissingDependency(
             "cryptography is not installed: pip install 'crowdgram[sign]'.", name="cryptography"
         ) from None

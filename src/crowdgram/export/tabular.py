@@ -21,6 +21,7 @@ from ..results.groups import places_of
 from ..results.reach import FIGURES, Reach
 from ..results.release import Release
 from ..results.values import Measure, Other, Value, check_measure, unlisted, values_of
+from ..shortage import is_shortage
 from .writing import write_whole
 
 if TYPE_CHECKING:
@@ -233,5 +234,7 @@ def _library(name: str) -> Any:
     """A library that Crowdgram can do without, or an error that says how to get it."""
     try:
         return importlib.import_module(name)
-    except ImportError:
+    except ImportError as error:
+        if is_shortage(error):
+            raise
         raise MissingDependency(f"{name} is not installed: pip install 'crowdgram[{name}]'.", name=name) from None

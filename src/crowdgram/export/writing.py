@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UnwritableTarget
-from ..files import put_in_place
+from ..files import exists_already, put_in_place
 
 __all__ = ["write_whole"]
 
@@ -22,7 +22,10 @@ def write_whole(
     overwrite: bool = False,
     private: bool = False,
 ) -> None:
-    """Write a file so that a reader sees all of it or nothing: a temporary file beside it, synced, then named.
+    """Write a file so that a reader sees all of it or nothing: a file without a name, synced, then named.
+
+    Where the system has no such files, and if one that is there is replaced, it has a name beside the target first. A
+    process that is killed then leaves it behind.
 
     content: a text, bytes, or parts of bytes, one after another.
     overwrite: whether a file that is there is replaced; it is an error otherwise. private: only its owner can read it.
@@ -35,10 +38,14 @@ def write_whole(
     if isinstance(parts, bytes):
         parts = [parts]
     draft = target.parent / f".crowdgram-{uuid.uuid4().hex}"
+    mode = 0o600 if private else 0o666
     try:
-        made = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
+        rest = parts if overwrite else _write_unnamed(target, parts, mode)
+        if rest is None:
+            return
+        made = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
         with open(made, "wb") as file:
-            file.writelines(parts)
+            file.writelines(rest)
             file.flush()
             os.fsync(file.fileno())
         put_in_place(draft, target, overwrite=overwrite)
@@ -50,3 +57,33 @@ def write_whole(
     finally:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
+
+
+def _write_unnamed(target: Path, parts: Iterable[Any], mode: int) -> Iterable[Any] | None:
+    """Write a file that has no name until it is whole. What is to be written by other means, if there are none such."""
+    if not hasattr(os, "O_TMPFILE"):
+        return parts
+    try:
+        open_files = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return parts
+    try:
+        try:
+            made = os.open(target.parent, os.O_TMPFILE | os.O_RDWR, mode)
+        except OSError:  # or the folder cannot be written to, as a file with a name will say
+            return parts
+        with open(made, "w+b") as file:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+            try:
+                # By the folder, as Python would else link the symbolic link that stands there for the file.
+                os.link(str(made), target, src_dir_fd=open_files, follow_symlinks=True)
+            except FileExistsError:
+                raise exists_already(target) from None
+            except OSError:  # a file system without links
+                file.seek(0)
+                return [file.read()]
+        return None
+    finally:
+        os.close(open_files)

@@ -12,6 +12,7 @@ from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach, ReachedItem
 from ..results.release import Release
 from ..results.values import ItemEstimate, Value, is_other, label
+from ..shortage import is_shortage
 from .reach import QUESTION
 from .selection import common_items, largest_groups
 from .wording import question, shorten
@@ -126,7 +127,9 @@ def new_figure(width: float, height: float) -> matplotlib.figure.Figure:
     """An empty picture of this size, in inches; an error that says how to get matplotlib if it is missing."""
     try:
         from .picture import Picture
-    except ImportError:
+    except ImportError as error:
+        if is_shortage(error):
+            raise
         raise MissingDependency(
             "matplotlib is not installed: pip install 'crowdgram[plot]'.", name="matplotlib"
         ) from None

@@ -27,6 +27,7 @@ from crowdgram.arrays import Integers
 from crowdgram.errors import EngineFailure, InvalidArgument, MissingDependency
 from crowdgram.privacy.chances import Entropy
 from crowdgram.privacy.discrete import discrete_gaussian, discrete_laplace
+from crowdgram.shortage import is_shortage
 
 __all__ = [
     "EXACT",
@@ -270,9 +271,11 @@ def _load_opendp() -> None:
     """Load OpenDP, with the features that are used. If memory is short, it raises a plain Exception."""
     try:
         from opendp.mod import enable_features
-    except (ImportError, MemoryError):
+    except ImportError:
         raise
-    except Exception:  # noqa: BLE001 (it names files of this machine, and nothing else that helps)
+    except Exception as error:  # noqa: BLE001 (it names files of this machine, and nothing else that helps)
+        if is_shortage(error):
+            raise MemoryError from None
         raise EngineFailure(
             "OpenDP's library cannot be loaded: there is too little memory, or it is damaged. Nothing was released. "
             "Give the release more memory, or install opendp again."

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..errors import CrowdgramError, EngineFailure, PrivacyWarning
 from ..interrupts import catch_interrupts
+from ..shortage import is_near_limit, is_shortage
 
 __all__ = ["sanitize_errors"]
 
@@ -60,8 +61,10 @@ def _sanitized(call: Callable[P, T], then: Callable[[Any], None]) -> Callable[P,
         with catch_interrupts() as raised:
             try:
                 made = call(*args, **kwargs)
-            except (CrowdgramError, ImportError, PrivacyWarning) as error:
+            except (CrowdgramError, PrivacyWarning) as error:
                 left = error
+            except ImportError as error:
+                left = _in_our_words(error) if is_shortage(error) else error
             except BaseException as error:  # noqa: BLE001 (it is raised below)
                 left = error if any(error is one for one, _ in callers) else _in_our_words(error)
         del args, kwargs  # the table, if it is a frame: it stays in the caller's frames only
@@ -93,9 +96,15 @@ def _clear_behind(frames: TracebackType | None) -> None:
 
 def _in_our_words(error: BaseException) -> BaseException:
     """What stands for an error that may quote rows; one that is no failure, such as Ctrl-C, stands for itself."""
-    if isinstance(error, MemoryError):
+    if isinstance(error, Exception) and is_shortage(error):
         return EngineFailure(
             "there is too little memory for this release. Nothing was released. Give it more, or ask for fewer items."
+        )
+    if isinstance(error, Exception) and is_near_limit():
+        return EngineFailure(
+            "an error stopped the release, and the process has come near the limit of its memory. Details are withheld "
+            "because they could reveal rows. Nothing was released. Give it more memory, and report it if that does not "
+            "help."
         )
     if isinstance(error, Exception):
         return EngineFailure(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import MissingDependency, UnreadableSource
+from ..shortage import is_shortage
 from . import streams
 from .addresses import Database, Name, no_table, without_options
 from .arrow import UTF8
@@ -34,7 +35,9 @@ def open_postgres(
 ) -> tuple[Engine, Table]:
     try:
         import psycopg
-    except ImportError:
+    except ImportError as error:
+        if is_shortage(error):
+            raise
         raise MissingDependency(
             "psycopg is not installed: pip install 'crowdgram[postgres]'.", name="psycopg"
         ) from None

@@ -3,19 +3,24 @@
 What is in them is private, so that they are readable by their owner only and removed however a release ends. A process
 that is killed cannot do that; the next one does it. A folder in use holds a locked file, and the lock goes with the
 process: no process number is trusted, and no folder is touched whose lock is held, or that is another user's. One that
-lacks the file was never used, and is removed once its maker has had an hour to lock it, if it is empty.
+lacks the file was never used, and is removed if it is empty: its maker, if that lives, makes another.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import errno
 import os
 import shutil
 import stat
 import tempfile
-import time
+import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+from ..errors import EngineFailure
 
 try:
     import fcntl
@@ -25,33 +30,78 @@ except ImportError:  # no such locks on this system: nothing is swept
 __all__ = ["make_scratch", "sweep"]
 
 PREFIX = "crowdgram-"
+NAME = f"{PREFIX}scratch-"
+"""How the name of a folder begins. One that only begins with PREFIX may be an older version's, and if nobody locked it
+somebody else's.
+"""
 LOCK = "in-use"
 DRAFT = f"{LOCK}.new"
 """The lock before it has its name."""
-UNLOCKED_SECONDS = 3600.0
-"""After so long, who made a folder and has not locked it was killed in between."""
+TRIES = 100
+
+_made: dict[str, int] = {}
+"""The folders that are there, by the process that made them: a fork has no business with those of its parent."""
 
 
 def make_scratch(within: str | os.PathLike[str] | None = None) -> tuple[str, Callable[[], None]]:
     """A new folder, and what removes it. Folders of processes that died are removed first.
 
-    within: the folder to make it in; the system's for temporary files by default.
+    within: the folder to make it in; the system's for temporary files by default. If a signal ends the process before
+    the caller can see to it, it is removed as the process ends.
     """
     sweep(within)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=within))  # mode 0700
-    try:
-        held = _lock(folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    place = os.path.abspath(tempfile.gettempdir() if within is None else within)
+    for _ in range(TRIES):
+        folder = os.path.join(place, f"{NAME}{uuid.uuid4().hex[:12]}")
+        _made[folder] = os.getpid()
+        try:
+            os.mkdir(folder, 0o700)
+            held = _lock(Path(folder))
+        except BaseException as error:
+            _remove(folder)
+            if isinstance(error, FileNotFoundError) and os.path.isdir(place):
+                continue  # another process has swept it before it was locked
+            if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+                raise _no_scratch(place, error.strerror or type(error).__name__) from None
+            raise
+        return folder, partial(_remove, folder, held)
+    raise _no_scratch(place, "other processes removed each at once")
 
-    def remove() -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        if held is not None:
-            with contextlib.suppress(OSError):
-                os.close(held)
 
-    return str(folder), remove
+def _no_scratch(place: str, reason: str) -> EngineFailure:
+    return EngineFailure(
+        f"no scratch folder can be made in {place!r}: {reason}. Nothing was released. Make room there, or give another "
+        "folder: temp_directory, or --temp-directory on the command line."
+    )
+
+
+def _remove(folder: str, held: int | None = None) -> None:
+    _clear(folder)
+    _made.pop(folder, None)
+    if held is not None:
+        with contextlib.suppress(OSError):
+            os.close(held)
+
+
+def _clear(folder: str | os.PathLike[str]) -> None:
+    """Remove a folder, its lock last: if this process is killed meanwhile, the next one finds what is left by it."""
+    with contextlib.suppress(OSError):
+        for one in os.scandir(folder):
+            if one.is_dir(follow_symlinks=False):
+                shutil.rmtree(one.path, ignore_errors=True)
+            elif one.name != LOCK:
+                with contextlib.suppress(OSError):
+                    os.unlink(one.path)
+        if os.listdir(folder) == [LOCK]:
+            os.unlink(os.path.join(folder, LOCK))
+        os.rmdir(folder)
+
+
+@atexit.register
+def _remove_all() -> None:
+    for folder, process in list(_made.items()):
+        if process == os.getpid():
+            _remove(folder)
 
 
 def sweep(within: str | os.PathLike[str] | None = None) -> None:
@@ -94,7 +144,7 @@ def _remove_if_left(folder: Path) -> None:
         return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the owner lives
-        shutil.rmtree(folder, ignore_errors=True)
+        _clear(folder)
     finally:
         os.close(lock)
 
@@ -102,10 +152,10 @@ def _remove_if_left(folder: Path) -> None:
 def _remove_if_unused(folder: Path) -> None:
     """Remove a folder that was never locked, of a process that was killed in between: it holds nothing but the draft.
 
-    If its maker lives after all, it has been stopped, by a machine that slept perhaps. Either it finds no folder to
-    lock, and fails before it reads a row, or it has locked it meanwhile, and `rmdir` fails, as the folder is not empty.
+    If its maker lives after all, it finds no folder, or no draft, and makes another one; or it has locked it meanwhile,
+    and `rmdir` fails, as the folder is not empty.
     """
-    if time.time() - folder.lstat().st_mtime < UNLOCKED_SECONDS or not set(os.listdir(folder)) <= {DRAFT}:
+    if not folder.name.startswith(NAME) or not set(os.listdir(folder)) <= {DRAFT}:
         return
     with contextlib.suppress(FileNotFoundError):
         (folder / DRAFT).unlink()

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import PrivacyViolation
+from ...interrupts import hold_interrupts
+from ...shortage import check_room
 from ..arrow import numbers_table
 from ..relations import INTEGER, REAL, TEXT, Dialect, Relation, Value
 from ..scratch import make_scratch
@@ -30,6 +32,9 @@ collation stays with the column in kept tables.
 """
 
 _SETTINGS = {"TimeZone": "UTC", "Calendar": "gregorian"}
+
+_ROOM = 320 * 2**20
+"""Bytes of address space. With less of them DuckDB seldom comes through a release, and often crashes as it starts."""
 
 
 def _set(connection: Any, name: str, value: str) -> None:
@@ -104,8 +109,6 @@ class DuckEngine(Engine):
         }
 
         def start() -> DuckEngine:
-            import duckdb  # slow to load
-
             connection = duckdb.connect(config=config)
 
             def dispose() -> None:
@@ -122,6 +125,10 @@ class DuckEngine(Engine):
             return cls(connection, [dispose])
 
         try:
+            with hold_interrupts():
+                import duckdb  # slow to load
+
+            check_room(_ROOM)
             engine = shield("starting", start)  # it may lack memory
         except BaseException:
             remove()

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from ...errors import EngineFailure, InvalidArgument, MissingDependency
+from ...shortage import is_shortage
 
 __all__ = ["DuckDB", "Spark", "current_resources", "current_spark", "running_session", "start_session"]
 
@@ -151,7 +152,9 @@ def running_session() -> Any:
     """The Spark session of this process, if there is one."""
     try:
         from pyspark.sql import SparkSession
-    except ImportError:
+    except ImportError as error:
+        if is_shortage(error):
+            raise
         raise MissingDependency("pyspark is not installed: pip install 'crowdgram[spark]'.", name="pyspark") from None
     return SparkSession.getActiveSession() or SparkSession._instantiatedSession
 
