@@ -187,9 +187,10 @@ def _forms() -> tuple[Floats, Floats]:
     edges = np.linspace(0.0, 1.0, HALF_BINS + 1)
     alone = np.zeros((len(HALF_PARTS), HALF_BINS + 2))
     alone[:, 0], alone[:, -1] = 1 - HALF_PARTS, HALF_PARTS
-    below = betainc(
-        HALF_PARTS[:, None, None] * _SIZES[:, None], (1 - HALF_PARTS)[:, None, None] * _SIZES[:, None], edges
-    )
+    low = HALF_PARTS[:HALF_BINS]  # the others mirror them: a part of 1 - p in one half is a part of p in the other
+    below = betainc(low[:, None, None] * _SIZES[:, None], (1 - low)[:, None, None] * _SIZES[:, None], edges)
     alike = np.zeros((len(HALF_PARTS), len(TASTES), HALF_BINS + 2))
-    alike[:, :-1, 1:-1], alike[:, -1] = np.diff(below, axis=2), alone
+    alike[:HALF_BINS, :-1, 1:-1] = np.diff(below, axis=2)
+    alike[HALF_BINS:] = alike[:HALF_BINS][::-1, :, ::-1]
+    alike[:, -1] = alone
     return alike, alone

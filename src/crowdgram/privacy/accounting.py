@@ -162,8 +162,9 @@ def laplace_scale(sensitivity: int, epsilon: float) -> float:
     return scale
 
 
-def remaining_mu(guarantee: Guarantee, events: Iterable[Event], dimension: int) -> float:
-    """The mu left for further Gaussian events of `dimension` coordinates in all; 0 if nothing is left.
+def remaining_mu(guarantee: Guarantee, events: Iterable[Event], dimension: int, *, most: float = math.inf) -> float:
+    """The mu left for further Gaussian events of `dimension` coordinates in all; 0 if nothing is left. most: what they
+    may have for another reason; that is found at once if it is left.
 
     Formula: the largest mu such that D + e^H sum_i m_i delta_M(epsilon - 2H - l_i) <= delta, M^2 = mu^2 + the
     earlier mu^2, with D, H and the sum as in `delta_spent`, less one part in 10^12.
@@ -174,11 +175,11 @@ def remaining_mu(guarantee: Guarantee, events: Iterable[Event], dimension: int) 
     """
     if isinstance(dimension, bool) or not hasattr(dimension, "__index__") or dimension < 1:
         raise InvalidArgument(f"dimension={dimension!r}: needs to be a whole number, at least 1.", argument="dimension")
-    return _remaining_mu(guarantee, tuple(events), dimension.__index__())
+    return _remaining_mu(guarantee, tuple(events), dimension.__index__(), most)
 
 
 @lru_cache(maxsize=256)  # a release asks several times, and so do releases of the same budget
-def _remaining_mu(guarantee: Guarantee, events: tuple[Event, ...], dimension: int) -> float:
+def _remaining_mu(guarantee: Guarantee, events: tuple[Event, ...], dimension: int, most: float) -> float:
     spent = _Spent.of(events)
 
     def delta(mu: float) -> float:
@@ -188,7 +189,7 @@ def _remaining_mu(guarantee: Guarantee, events: tuple[Event, ...], dimension: in
         return delta(mu) <= guarantee.delta
 
     # Alone, Gaussian events can use this much; earlier events leave no more.
-    low, high = 0.0, gaussian_mu(guarantee.epsilon, guarantee.delta)
+    low, high = 0.0, min(gaussian_mu(guarantee.epsilon, guarantee.delta), most)
     enough, too_much = low, high
     if high > 0.0 and keeps(high):
         low = high

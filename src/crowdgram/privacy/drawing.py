@@ -132,10 +132,7 @@ class Phase:
         if self._spending._list_is_paid:
             return accounting.remaining_mu(self._for_rounds(), self._committed(), dimension)
         left = self._mu_squared_after_looks() - _mu_squared(self.events)
-        return min(
-            math.sqrt(max(left, 0)) * (1.0 - accounting.ROOM_FOR_SHARES),
-            accounting.remaining_mu(self.guarantee, self.events, dimension),
-        )
+        return accounting.remaining_mu(self.guarantee, self.events, dimension, most=math.sqrt(max(left, 0)))
 
     def _check_round(self, event: Event) -> None:
         """Raise unless Gaussian rounds may go on with this one, after all before it."""
