@@ -42,7 +42,7 @@ VARIANCES = np.geomspace(1e-6, 1, 13)
 """Drift variances that are tried, of shells below the median of mass and above it."""
 POWERS = 1.0, 0.75, 0.5
 """How drift goes with an item's share. The rarer an item, the fewer users hold it, and the more it may differ."""
-KNOTS = 64
+KNOTS = 16
 """Items at which a mean over all that the drift may be is worked out."""
 MEASURED = 0.95
 """One level alone must hold this part of all mass: a bias that is not measured has to be small."""
