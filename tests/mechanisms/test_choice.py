@@ -8,11 +8,15 @@ from scipy import sparse
 
 from crowdgram.adjacency import Adjacency
 from crowdgram.mechanisms import Adaptive, Auto, Request
+from crowdgram.mechanisms.choice import allowance_for, prefer_rounds
+from crowdgram.mechanisms.pilot import Pilot, look_at_crowd, look_at_rows_again
 from crowdgram.mechanisms.pilot_queries import ROWS_AGAIN
 from crowdgram.mechanisms.row_bound import Disagreement
-from crowdgram.mechanisms.tastes import Tastes
+from crowdgram.mechanisms.tastes import Tastes, Weighing
 from crowdgram.planning import simulation
 from crowdgram.privacy import Guarantee, Spending
+
+from ..samplers import Scripted, exact
 
 GUARANTEE = Guarantee(1.0, 1e-6, Adjacency.ADD_REMOVE)
 AGAIN = {query.purpose for query in ROWS_AGAIN}
@@ -78,3 +82,30 @@ def test_a_group_is_no_farther_from_the_crowd_than_its_users():
         tastes = Tastes(taste * one, 0 * one, one, square=1 / items, fits=one[None], squares=())
         assert measured <= 1.02 * tastes.apart(items)[0]
     assert Disagreement.prior(0.1).mean < 0.1 < Disagreement.prior().mean
+
+
+def test_looks_that_leave_rounds_nothing_leave_laplace_noise(robots):
+    """At a tiny delta the curve of large looks falls below what a double tells: mu is then taken to be 0."""
+    guarantee = Guarantee(1.0, 1e-24, Adjacency.ADD_REMOVE)
+    spending = Spending(guarantee, sampler=Scripted(laplace_by=exact)).open()
+    looks = spending.looks(Auto().reserves(guarantee, asked(), 10))
+    for event in sorted(looks.reserved, key=lambda event: event.scale):
+        looks.laplace(event.purpose, [0], bound=event.sensitivity, epsilon=event.sensitivity / event.scale)
+    assert allowance_for(looks, 10).total == 0.0
+    pilot = Pilot(1, None, 1000.0, 1.0, Tastes.prior(10), Weighing((1000.0, 1.0)))
+    assert prefer_rounds(robots, looks, pilot, 10) is None
+
+
+def test_a_look_in_which_nobody_stands_out_is_not_believed(robots):
+    def negative(values, _):
+        return -100 * np.asarray(values)
+
+    spending = Spending(GUARANTEE, sampler=Scripted(laplace_by=exact)).open()
+    looks = spending.looks(Auto().reserves(GUARANTEE, asked(), 40))
+    pilot = look_at_crowd(robots, looks, 40, asked())
+    rows, weighing = pilot.rows, pilot.weighing
+    again = Spending(GUARANTEE, sampler=Scripted(laplace_by=negative)).open()
+    look_at_rows_again(robots, again.looks(Auto().reserves(GUARANTEE, asked(), 40)), pilot, ROWS_AGAIN[0], 0.05)
+    assert pilot.sees_rows
+    assert pilot.rows is rows
+    assert pilot.weighing is weighing

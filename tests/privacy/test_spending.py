@@ -149,7 +149,7 @@ def test_a_reserve_is_not_raised():
 def test_gaussian_rounds_pay_for_looks_that_were_drawn():
     plain, used, unused = looks(), looks(ADD_REMOVE, LOOK), looks(ADD_REMOVE, LOOK)
     used.laplace("look", SUMS, bound=BOUND, epsilon=0.02)
-    assert unused.remaining_mu(3) == plain.remaining_mu(3) > used.remaining_mu(3) > unused.least_mu(3)
+    assert unused.remaining_mu(3) == plain.remaining_mu(3) > used.remaining_mu(3) > unused.mu_after_list(3)
     assert used.rounds().remaining_mu(3) == used.remaining_mu(3)
 
 
@@ -195,13 +195,13 @@ def test_phases_that_are_made_anew_draw_no_look_after_rounds():
         DrawsLaplace.laplace(Rounds(spending), "other", SUMS, bound=BOUND, epsilon=0.01)
 
 
-def test_the_least_mu_is_what_all_looks_leave_in_any_order():
+def test_the_mu_after_the_list_is_what_all_looks_leave_in_any_order():
     parts = [0.24, 0.08, 0.04, 0.01]
     for order in (parts, parts[::-1]):
         phase = looks(ADD_REMOVE, *(Reserve(f"look {part}", BOUND, part) for part in parts))
         for part in order:
             phase.laplace(f"look {part}", SUMS, bound=BOUND, epsilon=part)
-        assert phase.remaining_mu(3) >= phase.least_mu(3) * (1 - 1e-9) > 0.1
+        assert phase.remaining_mu(3) >= phase.mu_after_list(3) * (1 - 1e-9) > 0.1
 
 
 def test_rounds_have_a_limit_of_coordinates():

@@ -61,7 +61,7 @@ def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot, items: int) -> 
         return None
     reserved = {event.purpose for event in spending.reserved}
     again = [query for query in ROWS_AGAIN if query.purpose in reserved]
-    while True:
+    while allowance_for(spending, counts.items).total > 0:  # at a tiny delta many looks may leave rounds nothing
         prices = _Prices.of(spending, pilot, counts.items)
         if again and pilot.sees_rows:
             epsilon = again[0].most(items) * spending.guarantee.epsilon
@@ -73,6 +73,7 @@ def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot, items: int) -> 
         if not useful or pilot.tastes.looks == len(HALVES):
             return prices.model if prices.rounds_err_less else None
         pilot.tastes = look_at_tastes(counts, spending, items, pilot.weighing, pilot.tastes, worth)
+    return None
 
 
 @dataclass(frozen=True)

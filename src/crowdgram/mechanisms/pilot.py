@@ -95,12 +95,14 @@ def look_at_crowd(counts: Counts, spending: Looks, items: int, request: Request)
 
 
 def look_at_rows_again(counts: Counts, spending: Looks, pilot: Pilot, query: PilotQuery, epsilon: float) -> None:
-    """Buy users by rows once more, and weigh users by what is known then."""
+    """Buy users by rows once more, and weigh users by what is known then. If nobody stands out any more, what was
+    known before stands.
+    """
     assert pilot.rows is not None
     histogram = counts.sum(UsersByRows(RowHistogram.edges())).values
-    pilot.rows = pilot.rows.look_again(histogram, spending, query.purpose, epsilon)
-    if pilot.rows.crowds is not None:
-        pilot.weighing = _weighing(counts, spending, pilot.rows.crowds, pilot.row_cap)
+    rows = pilot.rows.look_again(histogram, spending, query.purpose, epsilon)
+    if rows.crowds is not None:
+        pilot.rows, pilot.weighing = rows, _weighing(counts, spending, rows.crowds, pilot.row_cap)
 
 
 def _weighing(counts: Counts, spending: Looks, crowds: Crowds, row_cap: int) -> Weighing:

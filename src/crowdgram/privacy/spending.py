@@ -150,11 +150,13 @@ class Looks(DrawsLaplace):
         """What rounds would have for Gaussian noise on `dimension` coordinates in all."""
         return self._remaining_mu(dimension)
 
-    def least_mu(self, dimension: int) -> float:
-        """What rounds would have if all of the list were drawn."""
+    def mu_after_list(self, dimension: int) -> float:
+        """What rounds would have if all of the list were drawn, from the smallest on. Other orders leave as much to
+        within a part in a hundred; if delta is tiny, some leave nothing.
+        """
         if self._spending._list_is_paid:
             return self._remaining_mu(dimension)
-        looks = sorted(self.reserved, key=pure_epsilon)  # in this order they leave the least
+        looks = sorted(self.reserved, key=pure_epsilon)
         return min(
             mu_after_looks(self.guarantee, looks), accounting.remaining_mu(self.guarantee, self.reserved, dimension)
         )

@@ -40,7 +40,7 @@ def mu_after_all_looks(guarantee: Guarantee) -> float:
     """What Gaussian noise has if all pilot queries are drawn."""
     # Fewer items reserve more, and 1 item the most.
     reserves = pilot_reserves(guarantee, items=1, rows=True, again=True)
-    return Spending(guarantee).open().looks(reserves).least_mu(1)
+    return Spending(guarantee).open().looks(reserves).mu_after_list(1)
 
 
 def _plan(query: Query) -> tuple[Searching, DiscoveryPlan]:
