@@ -10,6 +10,7 @@ again by the seed and its number: `--seed S --first N --cases 1`. Exits with 1 i
 from __future__ import annotations
 
 import argparse
+import compileall
 import contextlib
 import json
 import os
@@ -29,6 +30,7 @@ from typing import Any
 
 from soak_cases import Case, make_case, make_ledger, write_tables
 
+import crowdgram
 from crowdgram import CrowdgramError, Ledger, LedgerHead, load, verify_ledger
 
 COMMAND = [sys.executable, "-c", "from crowdgram.cli import main; main()"]
@@ -99,6 +101,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--inside", type=int, default=300, help="releases in one process, for its memory (300)")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     options = parser.parse_args(arguments)
+    # As an installer does: Python cuts short what it compiles if files may not grow, and cannot load that again.
+    compileall.compile_dir(crowdgram.__path__[0], quiet=2)
     end = time.monotonic() + 3600 * options.hours
     verdict = Verdict(options.seed)
     print(f"seed {options.seed}", flush=True)
