@@ -61,7 +61,7 @@ def test_the_version_needs_no_library():
 
 
 def test_the_help_loads_neither_numbers_nor_engines():
-    assert imported_by(command(["--help"])) == ["typer"]
+    assert set(imported_by(command(["--help"]))) - {"rich"} == {"typer"}  # an older Typer writes its help with rich
 
 
 @pytest.mark.slow
@@ -86,6 +86,7 @@ def test_the_command_loads_what_it_uses(tmp_path):
         "crowdgram.privacy.ledger",
         "crowdgram.theory",
     }
+    unneeded -= set(imported_by("import typer"))  # an older one loads rich
     loaded = imported_by(
         f"{command(asked)}\nassert not {unneeded!r} & set(sys.modules), {unneeded!r} & set(sys.modules)"
     )
