@@ -92,6 +92,7 @@ class Tastes:
 
     @property
     def looks(self) -> int:
+        """How many halves of the items were looked at."""
         return len(self.squares)
 
     def apart(self, items: int) -> Floats:

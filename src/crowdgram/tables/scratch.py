@@ -38,6 +38,7 @@ LOCK = "in-use"
 DRAFT = f"{LOCK}.new"
 """The lock before it has its name."""
 TRIES = 100
+"""Folders that are made until one is locked before another process sweeps it."""
 
 _made: dict[str, int] = {}
 """The folders that are there, by the process that made them: a fork has no business with those of its parent."""
