@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdgram.mechanisms.item_sizes import crowds_of_items
-from crowdgram.mechanisms.user_sizes import Bins
+from crowdgram.mechanisms.noisy_bins import Bins
 
 EDGES = np.array([1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 19.0, 20.0])
 

@@ -12,6 +12,7 @@ import pytest
 import crowdgram
 from crowdgram.mechanisms import FoundByHistogram, find_items, open_search
 from crowdgram.mechanisms.discovery import ROUNDS, look_reserves
+from crowdgram.mechanisms.noisy_bins import Bins
 from crowdgram.mechanisms.pilot_queries import RowHistogram
 from crowdgram.mechanisms.request import Request
 from crowdgram.mechanisms.single_histogram import (
@@ -21,7 +22,6 @@ from crowdgram.mechanisms.single_histogram import (
     find_by_histogram,
     query_items_per_user,
 )
-from crowdgram.mechanisms.user_sizes import Bins
 from crowdgram.privacy import EXACT, Adjacency, GaussianEvent, Guarantee, LaplaceEvent, Spending, ThresholdEvent
 from crowdgram.releases.registry import as_mechanism
 from crowdgram.tables import UNIT, open_rows, tally_rows, user_totals

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crowdgram.mechanisms.noisy_bins import Bins
 from crowdgram.mechanisms.pilot_queries import (
     EDGES,
     HISTOGRAM_UNIT,
@@ -18,7 +19,7 @@ from crowdgram.mechanisms.pilot_queries import (
     row_reserves,
 )
 from crowdgram.mechanisms.row_bound import best_bound, bias_of, moved_squares, share_above, worth_knowing
-from crowdgram.mechanisms.user_sizes import Bins, read
+from crowdgram.mechanisms.user_sizes import read
 from crowdgram.privacy import Guarantee, Spending
 
 from ..samplers import Scripted

@@ -7,8 +7,9 @@ import pytest
 
 from crowdgram.arrays import Floats
 from crowdgram.mechanisms import Adaptive
+from crowdgram.mechanisms.noisy_bins import Bins
 from crowdgram.mechanisms.tastes import STRANGE, TASTES, Tastes
-from crowdgram.mechanisms.user_sizes import Bins, Crowds, read
+from crowdgram.mechanisms.user_sizes import Crowds, read
 from crowdgram.mechanisms.users_by_distance import Facts, _expected, _hidden, _nearest, _within_rows
 from crowdgram.planning.shapes import Shape, zipf_shares
 from crowdgram.planning.simulation import run_mechanism, simulate

@@ -24,6 +24,7 @@ from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .discovery import DiscoveryPlan, Finish, rehearse
 from .estimate import Estimate, from_noisy_sums
 from .mechanism import PURE_LEAST, Discovering, Mechanism, Searching, check_whole
+from .noisy_bins import Bins
 from .pilot import Pilot, look_at_crowd
 from .pilot_queries import (
     HISTOGRAM_UNIT,
@@ -46,7 +47,7 @@ from .row_bound import (
 from .row_strata import RowStrata, light_strata
 from .simplex import project
 from .tastes import look_at_tastes
-from .user_sizes import Bins, Crowds
+from .user_sizes import Crowds
 from .users_by_distance import Facts
 
 __all__ = ["Adaptive", "Auto"]

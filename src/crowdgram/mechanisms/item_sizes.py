@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..arrays import Floats
-from .user_sizes import Bins
+from .noisy_bins import Bins
 
 __all__ = ["ItemCrowds", "crowds_of_items"]
 

@@ -15,10 +15,11 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..privacy import Event, Guarantee, LaplaceEvent, Looks, PureFinish, Reserve
 from ..tables import ROW_LIMIT, UNIT, Counts, UsersByRows
+from .noisy_bins import Bins, merged
 from .request import Request
 from .row_bound import Disagreement, part_saved_if_known
 from .tuning import TUNING
-from .user_sizes import Bins, Crowds, merged, read
+from .user_sizes import Crowds, read
 
 __all__ = [
     "CROWD",

@@ -23,10 +23,10 @@ from .costs import gaussian_way, items_between, pure_way
 from .discovery import Finish
 from .item_sizes import crowds_of_items
 from .mechanism import PURE_LEAST, Searching, check_whole
+from .noisy_bins import Bins
 from .pilot_queries import HISTOGRAM_UNIT, PilotQuery, looked_for
 from .reach_estimate import ReachEstimate, Taken, estimate_reach
 from .request import Request
-from .user_sizes import Bins
 
 __all__ = ["ItemUsers"]
 

@@ -10,20 +10,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import ndtri
 
 from ..arrays import Booleans, Floats, Integers
-from .measurements import inverse_variance_mean
+from .noisy_bins import Bins, Window, find_windows
 from .tuning import TUNING
 from .unimodal import rise_and_fall
 
-__all__ = ["ROUGHNESS", "Bins", "Crowds", "merged", "read", "surprise"]
-
-Number = TypeVar("Number", np.float64, np.int64)
+__all__ = ["ROUGHNESS", "Crowds", "read", "surprise"]
 
 REACH = 8.0
 """Octaves beyond what is seen in which users are thought possible."""
@@ -47,43 +42,6 @@ UNLIKELY_TAIL = 5e-3
 """Tails that are less likely, over the likeliest, are left out."""
 LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
-
-
-def merged(values: npt.NDArray[Number], edges: Floats, wider: Floats) -> npt.NDArray[Number]:
-    """Sums of `values`, one for each bin that ends at `edges`, over wider bins, whose edges are among these."""
-    sums: npt.NDArray[Number] = np.add.reduceat(values, np.append(0, np.searchsorted(edges, wider)[:-1] + 1))
-    return sums
-
-
-@dataclass(frozen=True)
-class Bins:
-    """A noisy histogram: `users[j]`, with noise of standard deviation `deviations[j]`, are larger than edges[j-1] and
-    at most edges[j]. `laplace`: the noise is Laplace, not Gaussian. `added`: the histograms that it is the mean of.
-    """
-
-    users: Floats
-    deviations: Floats
-    edges: Floats
-    laplace: bool
-    added: tuple[Bins, ...] = ()
-
-    @property
-    def looks(self) -> tuple[Bins, ...]:
-        """The histograms that were drawn."""
-        return self.added or (self,)
-
-    def merged(self, edges: Floats) -> Bins:
-        """The same users in wider bins, whose edges are among these."""
-        users, variances = (merged(each, self.edges, edges) for each in (self.users, self.deviations**2))
-        return Bins(users, np.sqrt(variances), edges, self.laplace, tuple(each.merged(edges) for each in self.added))
-
-    def __add__(self, other: Bins) -> Bins:
-        """Two looks at the same users, weighed by inverse variance, in the bins that both have."""
-        edges = np.intersect1d(self.edges, other.edges, assume_unique=True)
-        one, two = self.merged(edges), other.merged(edges)
-        users, deviations = inverse_variance_mean(one.users, one.deviations, two.users, two.deviations)
-        looks = tuple(look.merged(edges) for look in (*self.looks, *other.looks))
-        return Bins(users, deviations, edges, self.laplace, looks)
 
 
 @dataclass(frozen=True)
@@ -178,7 +136,7 @@ def read(bins: Bins, *, eager: bool = False, strangers: bool = False) -> Crowds 
     The farthest bins that stand out may be noise. So there is a reading for each bin that may be the last to hold
     users, with its probability; and two of them if there may be two crowds.
     """
-    marked = _seen(bins, eager)
+    marked = find_windows(bins, eager)
     if not marked:
         return None
     first = min(window.first for window in marked)
@@ -344,16 +302,7 @@ def _tails(
     return np.where(left > LEAST, tails, 0.0), weights / weights.sum(), parts, kinds
 
 
-@dataclass(frozen=True)
-class _Window:
-    """Bins that stand out of the noise, and the probability that they hold noise only."""
-
-    first: int
-    last: int
-    doubt: float
-
-
-def _last_bins(marked: list[_Window]) -> list[tuple[int, float]]:
+def _last_bins(marked: list[Window]) -> list[tuple[int, float]]:
     """Bins that may be the last to hold users, each with its probability: those of a window, unless it or a farther
     one holds noise only.
     """
@@ -366,92 +315,3 @@ def _last_bins(marked: list[_Window]) -> list[tuple[int, float]]:
     likely = [(last, chance) for last, chance in found if chance > UNLIKELY_READING]
     total = sum(chance for _, chance in likely)
     return [(last, chance / total) for last, chance in likely]
-
-
-def _seen(bins: Bins, eager: bool) -> list[_Window]:
-    """Windows that hold users: those that stand out, the clearer the farther they are from others; then windows beside
-    them.
-    """
-    taken = np.zeros(len(bins.users), dtype=bool)
-    marked: list[_Window] = []
-    for chance in (1.0, 10.0, 100.0) if eager else (1.0, 10.0):
-        for width in (1, 2, 4, 8, 16):
-            while window := _mark(bins, taken, width, chance * TUNING.first_alarm, beside=False):
-                marked.append(window)
-        if marked:
-            break
-    for width in (1, 2, 4) if marked else ():
-        while window := _mark(bins, taken, width, TUNING.beside, beside=True):
-            marked.append(window)
-    return marked
-
-
-def _mark(bins: Bins, taken: Booleans, width: int, chance: float, *, beside: bool) -> _Window | None:
-    """Take the window that stands out most, if one does: noise alone would do so with `chance`, or, once others are
-    taken, with `more_alarm` and half as much for every octave that lies between. A window that just does is as likely
-    to be noise as not.
-    """
-    if width > len(taken):
-        return None
-    ones = np.ones(width)
-    rest, variances = np.where(taken, 0.0, bins.users), np.where(taken, 0.0, bins.deviations**2)
-    fresh, begin = np.convolve(~taken, ones, "valid"), np.arange(len(taken) - width + 1)
-    chances, possible = _chances(bins, taken, begin, begin + width, chance, beside)
-    clear = np.convolve(rest, ones, "valid") / np.sqrt(np.maximum(np.convolve(variances, ones, "valid"), 1e-300))
-    clear = np.where(possible & (fresh > 0), clear - _limits(chances, fresh, bins.laplace), -np.inf)
-    for best in np.argsort(-clear):
-        if clear[best] < 0:
-            break
-        window = _narrowed(bins, taken, rest, variances, int(best), width, chance, beside)
-        if window is not None:
-            taken[window.first : window.last + 1] = True
-            return window
-    return None
-
-
-def _chances(
-    bins: Bins, taken: Booleans, begin: Integers, end: Integers, chance: float, beside: bool
-) -> tuple[Floats, Booleans]:
-    """With which chance noise may stand out in windows of these bins, and which windows are asked about."""
-    chances, possible = np.full(len(begin), chance), np.ones(len(begin), dtype=bool)
-    if not taken.any():
-        return chances, possible
-    first, last = np.flatnonzero(taken)[[0, -1]]
-    logs = np.log2(bins.edges)
-    near = (begin <= last + 1) & (end >= first)
-    if beside:
-        return chances, near
-    gap = np.maximum(logs[np.maximum(begin - 1, 0)] - logs[last], logs[first] - logs[end - 1])
-    return np.where(near, 1.0, 2.0 ** -np.maximum(gap, 0.0)) * TUNING.more_alarm, possible
-
-
-def _narrowed(
-    bins: Bins, taken: Booleans, rest: Floats, variances: Floats, begin: int, width: int, chance: float, beside: bool
-) -> _Window | None:
-    """The part of a window that stands out most, if it does so by itself: it may lie farther from others."""
-    totals = np.append(0.0, np.cumsum(rest[begin : begin + width]))
-    squares = np.append(0.0, np.cumsum(variances[begin : begin + width]))
-    i, j = max(
-        ((i, j) for i in range(width) for j in range(i + 1, width + 1) if squares[j] > squares[i]),
-        key=lambda ends: (totals[ends[1]] - totals[ends[0]]) / math.sqrt(squares[ends[1]] - squares[ends[0]]),
-    )
-    standing = (totals[j] - totals[i]) / math.sqrt(squares[j] - squares[i])
-    fresh = np.array([float((~taken[begin + i : begin + j]).sum())])
-    chances, possible = _chances(bins, taken, np.array([begin + i]), np.array([begin + j]), chance, beside)
-    if not possible[0] or standing < _limits(chances, fresh, bins.laplace)[0]:
-        return None
-    tried = chances[0] * np.geomspace(1.0, 1e-6, 25)
-    limits = _limits(tried, np.full(len(tried), fresh[0]), bins.laplace)
-    noise = float(np.exp(np.interp(standing, limits, np.log(tried))))
-    return _Window(begin + i, begin + j - 1, noise / (noise + float(chances[0])))
-
-
-def _limits(chances: Floats, bins: Floats, laplace: bool) -> Floats:
-    """Standard deviations that the noise of so many bins together exceeds with these chances. Sums of Laplace draws
-    come near the normal law as the root of their number grows.
-    """
-    normal: Floats = -ndtri(chances)
-    if not laplace:
-        return normal
-    single = -np.log(2 * chances) / math.sqrt(2)
-    return normal + (single - normal) / np.sqrt(np.maximum(bins, 1.0))

@@ -10,12 +10,13 @@ import numpy as np
 from ..arrays import Floats
 from ..tables import Distances
 from .budget import Budget
+from .noisy_bins import Bins
 from .pilot_queries import HISTOGRAM_UNIT
 from .row_bound import average_error
 from .shells import Users, floor_shares
 from .tastes import Tastes
 from .tuning import TUNING
-from .user_sizes import Bins, Crowds, read
+from .user_sizes import Crowds, read
 
 __all__ = ["USER_UNIT", "Facts", "UsersByDistance", "look_at_distances"]
 
