@@ -223,7 +223,8 @@ def scratch(tmp_path, monkeypatch, own_database):
 
 
 HOLDS = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it runs in the background ignore it
 from crowdgram.cli import main
 from crowdgram.tables.engines import DuckEngine
 import crowdgram.cli.app as app
