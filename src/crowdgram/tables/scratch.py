@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import EngineFailure
+from ..interrupts import hold_interrupts
 
 try:
     import fcntl
@@ -51,7 +52,7 @@ def make_scratch(within: str | os.PathLike[str] | None = None) -> tuple[str, Cal
     the caller can see to it, it is removed as the process ends.
     """
     sweep(within)
-    place = os.path.abspath(tempfile.gettempdir() if within is None else within)
+    place = os.path.abspath(_folder_for_temporary_files() if within is None else within)
     for _ in range(TRIES):
         folder = os.path.join(place, f"{NAME}{uuid.uuid4().hex[:12]}")
         _made[folder] = os.getpid()
@@ -109,7 +110,7 @@ def sweep(within: str | os.PathLike[str] | None = None) -> None:
     """Remove the scratch folders of this user whose process is gone."""
     if fcntl is None:
         return
-    for folder in Path(tempfile.gettempdir() if within is None else within).glob(f"{PREFIX}*"):
+    for folder in Path(_folder_for_temporary_files() if within is None else within).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if _is_own(folder):
                 _remove_if_left(folder)
@@ -161,3 +162,9 @@ def _remove_if_unused(folder: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         (folder / DRAFT).unlink()
     folder.rmdir()
+
+
+def _folder_for_temporary_files() -> str:
+    """The system's. To find it, Python writes a file and removes it, which Ctrl-C in between would leave."""
+    with hold_interrupts():
+        return tempfile.gettempdir()
