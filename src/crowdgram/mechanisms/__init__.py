@@ -8,7 +8,7 @@ from .discovery import DEFAULT_SHARE, Discover, DiscoveryPlan, discover, open_se
 from .estimate import CONFIDENCE, Estimate
 from .mechanism import MOST_RESERVED, PURE_LEAST, Costed, Discovering, Mechanism, Searching, check_whole
 from .partition_selection import FoundByHistogram, FoundByRounds, find_items
-from .pilot_queries import FOUND, pilot_reserves
+from .pilot_queries import pilot_reserves
 from .prior import Prior
 from .reach import ItemUsers
 from .reach_estimate import ReachEstimate
@@ -19,7 +19,6 @@ from .single_histogram import estimate_from_histogram
 __all__ = [
     "CONFIDENCE",
     "DEFAULT_SHARE",
-    "FOUND",
     "MOST_RESERVED",
     "PURE_LEAST",
     "Adaptive",

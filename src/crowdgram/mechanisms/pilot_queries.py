@@ -123,11 +123,6 @@ class RowHistogram:
         """How many users there are, and its standard deviation: the sum of all bins, seen or not."""
         return float(self.bins.users.sum()), float(np.linalg.norm(self.bins.deviations))
 
-    @property
-    def known(self) -> float:
-        """The precision of a bin, one over its standard deviation."""
-        return 1 / float(self.bins.deviations.min())
-
     @classmethod
     def of(cls, bins: Bins) -> RowHistogram:
         return cls(bins, read(bins, strangers=True))
@@ -189,7 +184,7 @@ def buy_further_histograms(
     number = 5
     while True:
         # The epsilon of one histogram that would tell as much as all so far.
-        known = math.sqrt(2) * spending.laplace_scale(1, 1.0) * rows.known
+        known = math.sqrt(2) * spending.laplace_scale(1, 1.0) / float(rows.bins.deviations.min())
         left = spending.remaining_epsilon()
         spent = sum(event.sensitivity / event.scale for event in spending.events if _of_rows(event))
         epsilon = min(known, TUNING.further_histograms * whole - spent, left / 2)
