@@ -49,6 +49,8 @@ CRASHES = {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -si
 GIVEN_UP = ("OpenBLAS error: Memory allocation still failed", "cannot allocate memory for thread-local data: ABORT")
 """What native libraries say that end the process themselves where they have no memory: OpenBLAS, and the C library."""
 CASES_A_LEDGER = 25
+MOST_SAID = 2000
+"""Characters of what a case said last that a fault shows: a traceback may never come again."""
 GROWTH = 24.0
 """MB that a process may grow by over hundreds of releases."""
 MOST_WORK = 90.0
@@ -188,12 +190,12 @@ def _try(case: Case, folder: Path, disk: Path | None, verdict: Verdict, known: d
     if code == 1:
         verdict.failures[f"{case.disaster}: {(said.strip().splitlines() or [''])[-1][:150]}"] += 1
     if "Traceback" in said or "unexpected" in said or "Traceback" in told.read_text(errors="replace"):
-        verdict.faults.append(f"case {case.number}: {said.strip().splitlines()[-1][:200]}")
+        verdict.faults.append(f"case {case.number}: {said.strip()[-MOST_SAID:]}")
     if ended_by_system(case, code, said):
         verdict.ended_by_system += 1
         code = -signal.SIGKILL
     elif code not in EXPECTED[case.disaster]:
-        verdict.faults.append(f"case {case.number} ({case.disaster}): exit {code}: {said.strip()[-200:]}")
+        verdict.faults.append(f"case {case.number} ({case.disaster}): exit {code}: {said.strip()[-MOST_SAID:]}")
     _judge_files(case, folder, disk, code, verdict)
     if case.ledger is not None:
         _judge_ledger(case, known[case.ledger], code, verdict, others=case.disaster == "pair")

@@ -246,3 +246,49 @@ def test_a_signal_waits_until_duckdb_is_loaded(tmp_path):
     )
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGTERM, "loaded\n", "")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", "KeyboardInterrupt()"), ("SIGTERM", "SystemExit(143)")])
+def test_a_signal_in_a_destructor_comes_again_without_a_traceback(name, code):
+    """Python drops what a handler raises there: the command would go on as if nobody had asked it to end."""
+    program = f"""
+import os, signal, sys, time
+from crowdgram.interrupts import repeat_lost_interrupts
+
+def leave(number, _):
+    sys.exit(128 + number)
+
+class Interrupted:
+    def __del__(self):
+        os.kill(os.getpid(), signal.{name})
+        time.sleep(0.5)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, leave)
+repeat_lost_interrupts()
+try:
+    Interrupted()
+    print("dropped", flush=True)
+    time.sleep(60)
+    print("lost")
+except (KeyboardInterrupt, SystemExit) as error:
+    print(repr(error))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout.split(), done.stderr) == (["dropped", code], "")
+
+
+def test_other_errors_that_python_drops_are_shown_as_ever():
+    program = """
+from crowdgram.interrupts import repeat_lost_interrupts
+
+class Broken:
+    def __del__(self):
+        raise SystemExit(3)
+
+repeat_lost_interrupts()
+Broken()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0
+    assert "SystemExit: 3" in done.stderr

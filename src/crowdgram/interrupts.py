@@ -4,19 +4,24 @@ A signal's handler runs in whatever Python code comes next, and what it raises (
 passes through all of ours. But DuckDB asks for signals itself while it works, drops what the handler raised, and fails
 with an error of its own; so does Arrow with a stream of rows. `catch_interrupts` keeps it, for the caller to raise.
 While DuckDB is being loaded, what a handler raises ends the process in a crash: `hold_interrupts` has signals wait.
+In a destructor Python drops it, with a traceback: `repeat_lost_interrupts` has the signal sent once more.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["catch_interrupts", "hold_interrupts"]
+__all__ = ["catch_interrupts", "hold_interrupts", "repeat_lost_interrupts"]
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+REPEATED_AFTER = 0.02
+"""Seconds after which a signal is sent once more."""
 
 
 @contextmanager
@@ -80,3 +85,30 @@ def hold_interrupts() -> Iterator[None]:
             signal.signal(number, handler)
         for number, frame in waiting:
             handlers[number](number, frame)
+
+
+def repeat_lost_interrupts() -> None:
+    """From now on: what a handler raises in a destructor, or wherever else Python drops an error, is not shown, and the
+    signal comes again. For programs whose handlers raise `KeyboardInterrupt`, or `SystemExit` with 128 and the signal.
+    """
+    usual = sys.unraisablehook
+
+    def hook(dropped: Any) -> None:
+        error = dropped.exc_value
+        if isinstance(error, KeyboardInterrupt):
+            _send_soon(signal.SIGINT)
+        elif isinstance(error, SystemExit) and isinstance(error.code, int) and error.code - 128 in _SIGNALS:
+            _send_soon(error.code - 128)
+        else:
+            usual(dropped)
+
+    sys.unraisablehook = hook
+
+
+def _send_soon(number: int) -> None:
+    """Send a signal to this process, from a thread: a handler that ran at once would raise in the hook."""
+    if sys.is_finalizing():  # it ends in any case
+        return
+    timer = threading.Timer(REPEATED_AFTER, os.kill, (os.getpid(), number))
+    timer.daemon = True
+    timer.start()
