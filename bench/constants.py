@@ -5,7 +5,8 @@
 The numbers are those of `crowdgram.mechanisms.tuning`. Releases of `auto` (epsilon 1, delta 1e-6, add-remove) are
 simulated with the mechanism's own code: of synthetic crowds, and of <name>.parquet in FOLDER with columns user and
 item, against the table's own answer. A cell is the mean error with the number changed, over the mean error as it is,
-both by the same seeds. Tables with more than MOST_ITEMS items are left out: one release of them takes seconds.
+both by the same seeds; nan: pilot queries would cost more than there is. Tables with more than MOST_ITEMS items are
+left out: one release of them takes seconds.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for factor in (0.5, 2.0):
                 found = pool.map(errors_of, tasks(number, factor * value), chunksize=1)
                 ratios = [one / other for one, other in zip(found, usual, strict=True)]
-                mean = math.exp(float(np.mean(np.log(ratios))))
+                mean = math.exp(float(np.nanmean(np.log(ratios))))
                 cells = " | ".join(f"{one:.2f}" for one in ratios)
                 print(f"| `{number}` | {value:g} | {factor * value:g} | {cells} | {mean:.3f} |", flush=True)
 
@@ -94,6 +95,7 @@ def errors_of(task: Task) -> float:
     if task.number is not None:
         set_number(task.number, task.value)
     from crowdgram.adjacency import Adjacency
+    from crowdgram.errors import PrivacyViolation
     from crowdgram.mechanisms import Auto
     from crowdgram.planning.simulation import Crowd, run_mechanism
     from crowdgram.privacy import Guarantee
@@ -104,7 +106,10 @@ def errors_of(task: Task) -> float:
     crowd = Crowd(counts, np.ones(counts.shape[0]))
     truth, guarantee = crowd.answer(task.weight), Guarantee(1.0, 1e-6, Adjacency.ADD_REMOVE)
     made = (run_mechanism(crowd, Auto(), guarantee, task.weight, seed=seed) for seed in range(task.repeat))
-    return float(np.mean([l1(one.probabilities, truth) for one in made]))
+    try:
+        return float(np.mean([l1(one.probabilities, truth) for one in made]))
+    except PrivacyViolation:
+        return math.nan
 
 
 def set_number(name: str, value: float) -> None:
