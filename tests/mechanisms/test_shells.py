@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from crowdgram.mechanisms.rounds import _groups
-from crowdgram.mechanisms.shells import APART, Drift, Levels, Shells, Users, combine_levels, floor_shares, item_tilts
+from crowdgram.mechanisms.shells import (
+    APART,
+    Drift,
+    GroupShares,
+    Levels,
+    Shells,
+    Users,
+    combine_levels,
+    floor_shares,
+    item_tilts,
+)
 
 ITEMS = 200
 SHARES = (1 / np.arange(1, ITEMS + 1)) / (1 / np.arange(1, ITEMS + 1)).sum()
@@ -42,7 +52,7 @@ def test_a_trend_that_items_share_is_learned_and_carried_on_to_what_is_not_measu
     found, error = drift.tilt
     assert found == pytest.approx(tilt, abs=0.02)
     assert error < 0.02
-    answer, _, _, _ = combine_levels(shells, levels, drift, groups, np.ones(ITEMS), SHARES)
+    answer, _, _, _ = combine_levels(shells, levels, drift, groups, np.ones(ITEMS), GroupShares.of(groups, SHARES))
     truth = SHARES + float(shells.shares @ shells.octaves) * tilt * item_tilts(floor_shares(SHARES))
     assert np.abs(answer - truth).sum() < 0.01
 
@@ -50,7 +60,9 @@ def test_a_trend_that_items_share_is_learned_and_carried_on_to_what_is_not_measu
 def test_what_is_expected_of_the_bias_is_below_its_root_mean_square() -> None:
     shells, drift = _shells(), Drift()
     groups = _groups(SHARES, np.ones(ITEMS))
-    _, _, bias, expected = combine_levels(shells, _levels(shells, 0.0, 1e-3), drift, groups, np.ones(ITEMS), SHARES)
+    _, _, bias, expected = combine_levels(
+        shells, _levels(shells, 0.0, 1e-3), drift, groups, np.ones(ITEMS), GroupShares.of(groups, SHARES)
+    )
     assert (expected < bias).all()
     assert expected.sum() > 0.3 * bias.sum()
 
@@ -63,7 +75,8 @@ def test_the_bias_of_an_item_goes_with_the_share_that_is_known_now() -> None:
     groups = _groups(before, np.ones(ITEMS))
     levels = _levels(shells, 0.0, 1e-3)
     low, high = (
-        combine_levels(shells, levels, drift, groups, np.ones(ITEMS), each)[2][100] for each in (before, after)
+        combine_levels(shells, levels, drift, groups, np.ones(ITEMS), GroupShares.of(groups, each))[2][100]
+        for each in (before, after)
     )
     assert high > 5 * low
 
@@ -76,7 +89,7 @@ def test_strangers_whom_no_level_measures_are_a_bias_of_their_share() -> None:
     for strangers in (0.0, 1.0):
         shells = _shells(strangers)
         levels = _levels(shells, 0.0, 1e-3)
-        _, _, bias, _ = combine_levels(shells, levels, drift, groups, np.ones(ITEMS), SHARES)
+        _, _, bias, _ = combine_levels(shells, levels, drift, groups, np.ones(ITEMS), GroupShares.of(groups, SHARES))
         found.append(bias)
     sizes = np.geomspace(1, 64, 40)
     users = np.exp(-0.5 * (np.log2(sizes / 4) / 1.5) ** 2)
@@ -96,7 +109,9 @@ def test_what_is_expected_of_strangers_is_no_more_than_two_in_l1() -> None:
     for strangers in (0.0, 1.0):
         shells = _shells(strangers)
         held = float(strangers * shells.shares @ np.sqrt(np.diag(shells.strange) / APART))
-        _, _, bias, mean = combine_levels(shells, _levels(shells, 0.0, 1e-3), drift, groups, np.ones(ITEMS), SHARES)
+        _, _, bias, mean = combine_levels(
+            shells, _levels(shells, 0.0, 1e-3), drift, groups, np.ones(ITEMS), GroupShares.of(groups, SHARES)
+        )
         expected.append(math.sqrt(2 / math.pi) * mean.sum())
         most.append(math.sqrt(2 / math.pi) * bias.sum())
     assert math.sqrt(expected[1] ** 2 - expected[0] ** 2) < 2 * held
@@ -112,12 +127,15 @@ def test_the_error_of_a_level_s_mass_counts_in_the_answer() -> None:
     moved[0] = (0.5 * SHARES) ** 2  # the mass of the first is known to a half, and the centre has nothing
     doubtful = replace(sure, divisors=moved)
     (_, low, _, _), (_, high, _, _) = (
-        combine_levels(shells, each, drift, groups, np.ones(ITEMS), SHARES) for each in (sure, doubtful)
+        combine_levels(shells, each, drift, groups, np.ones(ITEMS), GroupShares.of(groups, SHARES))
+        for each in (sure, doubtful)
     )
     assert high[0] > 100 * low[0]
     alone = replace(sure, values=sure.values + np.outer([1.0, 0.0, 0.0], SHARES))
     (kept, _, _, _), (left, _, _, _) = (
-        combine_levels(shells, replace(alone, divisors=each), drift, groups, np.ones(ITEMS), SHARES)
+        combine_levels(
+            shells, replace(alone, divisors=each), drift, groups, np.ones(ITEMS), GroupShares.of(groups, SHARES)
+        )
         for each in (sure.divisors, moved)
     )
     assert np.abs(left - SHARES).sum() < 0.5 * np.abs(kept - SHARES).sum()

@@ -35,6 +35,7 @@ from .estimate import Divisor, Estimate, Total, combine
 from .measurements import inverse_variance_mean
 from .shells import (
     Drift,
+    GroupShares,
     ItemGroup,
     Levels,
     Shells,
@@ -132,7 +133,7 @@ def run_rounds(
         share = _share(view, budget, shrunk, number, rounds, histogram_share)
         past.append(_measure(view, budget, facts, drift, share, number))
         view.measured.drop()
-        answer = _combined(past, drift, view.groups, view.centre.shares)
+        answer = _combined(past, drift, view.groups, GroupShares.of(view.groups, view.centre.shares))
         shrunk = shrink(answer.values, answer.deviations, budget.shape, prior)
         centre, deviations = project(shrunk.means), answer.deviations
         if budget.left < histogram_share + 0.001:
@@ -336,7 +337,7 @@ def _integer_radii(radii: Floats, budget: Budget, shares: Floats) -> list[int]:
     return whole
 
 
-def _combined(past: list[_Round], drift: Drift, groups: list[ItemGroup], shares: Floats) -> _Answer:
+def _combined(past: list[_Round], drift: Drift, groups: list[ItemGroup], shares: list[GroupShares]) -> _Answer:
     """All rounds, read with what is believed now. Their noises are independent; their biases are shared, and go with
     the shares of items.
     """
@@ -380,8 +381,9 @@ def _estimate(
         crowd = view.crowd
         # Rounds were planned by the shares known before them; what their bias may be goes with those known now.
         shares = project(shrunk.means)
-        now = _combined(past, drift, view.groups, shares)
-        possible, likely = _possible_biases(past[-1], drift, view.groups, crowd, shares)
+        known = GroupShares.of(view.groups, shares)
+        now = _combined(past, drift, view.groups, known)
+        possible, likely = _possible_biases(past[-1], drift, view.groups, crowd, known)
         bias = FEW_LEVELS * np.maximum(now.bias, possible).mean(axis=0)
         expected = median(np.concatenate([now.expected[None], likely]))
         users = crowd.typical
@@ -417,7 +419,7 @@ def _total(past: list[_Round], facts: Facts) -> Total | None:
 
 
 def _possible_biases(
-    last: _Round, drift: Drift, groups: list[ItemGroup], crowd: UsersByDistance, shares: Floats
+    last: _Round, drift: Drift, groups: list[ItemGroup], crowd: UsersByDistance, shares: list[GroupShares]
 ) -> tuple[Floats, Floats]:
     """The bias of the last round for each of the crowds that are possible: root mean square and mean."""
     found = []

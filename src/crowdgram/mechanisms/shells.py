@@ -26,6 +26,7 @@ from .tuning import TUNING
 
 __all__ = [
     "Drift",
+    "GroupShares",
     "ItemGroup",
     "Levels",
     "Shells",
@@ -43,7 +44,7 @@ VARIANCES = np.geomspace(1e-6, 1, 13)
 POWERS = 1.0, 0.75, 0.5
 """How drift goes with an item's share. The rarer an item, the fewer users hold it, and the more it may differ."""
 KNOTS = 16
-"""Items at which a mean over all that the drift may be is worked out."""
+"""Items of a group at which a mean over all that the drift may be is worked out."""
 MEASURED = 0.95
 """One level alone must hold this part of all mass: a bias that is not measured has to be small."""
 LEAST_VARIANCE = 1e-12
@@ -86,6 +87,34 @@ class ItemGroup:
     scale_square: float
     moments: Floats
     tilts: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class GroupShares:
+    """The items of a group by their shares: their moments, tilts and logarithms; and the KNOTS among them, at which a
+    mean over all that the drift may be is worked out, by their places and logarithms.
+    """
+
+    moments: Floats
+    tilts: Floats
+    logs: Floats
+    knots: Integers
+    knot_logs: Floats
+
+    @classmethod
+    def of(cls, groups: Sequence[ItemGroup], shares: Floats) -> list[GroupShares]:
+        f = floor_shares(shares)
+        moments, tilts = item_moments(f), item_tilts(f)
+        return [cls._at(moments[:, group.members], tilts[group.members]) for group in groups]
+
+    @classmethod
+    def _at(cls, moments: Floats, tilts: Floats) -> GroupShares:
+        order = np.argsort(moments[0])
+        logs = np.log(moments[0][order])
+        places = distinct(np.searchsorted(logs, np.linspace(logs[0], logs[-1], KNOTS)).clip(0, len(logs) - 1))
+        if len(order) <= KNOTS:
+            places = np.arange(len(order))
+        return cls(moments, tilts, np.log(moments[0]), order[places], logs[places])
 
 
 @dataclass(frozen=True)
@@ -174,6 +203,7 @@ class Drift:
         self.low, self.high, self.shape = found[:, 0], found[:, 1], found[:, 2].astype(np.int64)
         logs = np.log(found[:, :2] / TUNING.drift) / TUNING.drift_spread
         self._log: Floats = -0.5 * (logs**2).sum(axis=1)
+        self.posterior = _likely(self._log)
         self._precision, self._score = 1 / TUNING.drift, 0.0
         self._told = math.inf
         self._walked: tuple[Shells, float, tuple[Floats, Floats]] | None = None
@@ -184,12 +214,6 @@ class Drift:
         mostly hold more of what is common (if they have few items) or less of it (if they have many).
         """
         return self._score / self._precision, 1 / math.sqrt(self._precision)
-
-    @property
-    def posterior(self) -> Floats:
-        weights = np.exp(self._log - self._log.max())
-        likely: Floats = weights / weights.sum()
-        return likely
 
     def covariances(self, shells: Shells) -> list[Floats]:
         """The covariances of the q_l, to be multiplied by the moments of an item: own scatter, and the walk of each
@@ -209,30 +233,23 @@ class Drift:
             self._walked = shells, self._told, shells.walks(self._told)
         return self._walked[2]
 
-    def deviations(self, shells: Shells, combination: Floats, moments: Floats) -> tuple[Floats, Floats]:
-        """The standard deviation of a combination of the q_l, for items with these moments: its root mean square over
-        the posterior, and its mean.
+    def deviations(self, shells: Shells, combination: Floats, items: GroupShares) -> tuple[Floats, Floats]:
+        """The standard deviation of a combination of the q_l, for each of these items: its root mean square over the
+        posterior, and its mean.
         """
         own, strange, low, high = (
             max(float(combination @ one @ combination), 0.0)
             for one in (shells.own, shells.strange, *self._walks(shells))
         )
-        walked, posterior = self.low * low + self.high * high, self.posterior
-        by_shape = np.bincount(self.shape, posterior * walked, len(POWERS))
+        walked, moments = self.low * low + self.high * high, items.moments
+        by_shape = np.bincount(self.shape, self.posterior * walked, len(POWERS))
         # Strangers may all hold one item, and which is a matter of its share.
         root: Floats = np.sqrt(moments[0] * (own + strange / APART) + by_shape @ moments[1:])
         walked = walked + strange
         # The mean over the posterior is smooth in the share: some items tell it for those between.
-        order = np.argsort(moments[0])
-        logs = np.log(moments[0][order])
-        places = distinct(np.searchsorted(logs, np.linspace(logs[0], logs[-1], KNOTS)).clip(0, len(logs) - 1))
-        if len(order) <= KNOTS:
-            places = np.arange(len(order))
-        some = moments[:, order[places]]
-        mean = posterior @ np.sqrt(some[0] * own + some[1:][self.shape] * walked[:, None])
-        found: Floats = (
-            np.interp(np.log(moments[0]), logs[places], mean / np.maximum(root[order[places]], 1e-300)) * root
-        )
+        some = moments[:, items.knots]
+        mean = self.posterior @ np.sqrt(some[0] * own + some[1:].take(self.shape, axis=0) * walked[:, None])
+        found: Floats = np.interp(items.logs, items.knot_logs, mean / np.maximum(root[items.knots], 1e-300)) * root
         return root, found
 
     def learn(self, shells: Shells, levels: Levels, groups: Sequence[ItemGroup]) -> None:
@@ -264,7 +281,15 @@ class Drift:
             square = away @ away.T / n
             fit = np.trace(np.linalg.solve(variance, np.broadcast_to(square, variance.shape)), axis1=1, axis2=2)
             self._log = self._log - 0.5 * n * (np.linalg.slogdet(variance)[1] + fit)
+        self.posterior = _likely(self._log)
         self._told = shells.radii[_last_telling(levels, steps, groups)] / shells.unit
+
+
+def _likely(logs: Floats) -> Floats:
+    """Probabilities from their logarithms, to which any constant may be added."""
+    weights = np.exp(logs - logs.max())
+    likely: Floats = weights / weights.sum()
+    return likely
 
 
 def _mean_root(weights: Floats, variances: Floats) -> float:
@@ -308,29 +333,32 @@ class Levels:
 
 
 def combine_levels(
-    shells: Shells, levels: Levels, drift: Drift, groups: Sequence[ItemGroup], scales: Floats, shares: Floats
+    shells: Shells,
+    levels: Levels,
+    drift: Drift,
+    groups: Sequence[ItemGroup],
+    scales: Floats,
+    shares: Sequence[GroupShares],
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """The best linear unbiased estimate of the answer from one round's levels, the variance of its noise, and the
     standard deviation of its bias, item by item: its root mean square over what the drift may be, and its mean. Levels
-    are weighed by what was believed of `groups`; the bias is that of items with these `shares`.
+    are weighed by what was believed of `groups`; the bias is that of items with these `shares`, group by group.
     """
     estimate, noise, bias, expected = (np.zeros(len(scales)) for _ in range(4))
     mix = levels.mixing(shells)
     sums = _moments(shells, mix, drift.covariances(shells))
-    f = floor_shares(shares)
-    moments, tilts = item_moments(f), item_tilts(f)
+    weighed = _best(np.array([levels.noise(group) for group in groups]), sums, np.array([g.moments for g in groups]))
     tilt, tilt_error = drift.tilt
     # How much lies beyond the last level is predicted, not measured.
     tilt_error = math.hypot(tilt_error, TUNING.mass_doubt * tilt)
-    for group in groups:
+    for group, items, weights in zip(groups, shares, weighed, strict=True):
         i = group.members
-        weights = _best(levels.noise(group), sums, group.moments)
         noise[i] = weights**2 @ (np.outer(levels.variances, scales[i] ** 2) + levels.divisors[:, i])
         missing = shells.shares - weights @ mix
         moved = float(missing @ shells.octaves)
         estimate[i] = weights @ levels.values[:, i] + tilt * moved * group.tilts
-        root, mean = drift.deviations(shells, missing, moments[:, i])
-        bias[i], expected[i] = (np.hypot(each, tilt_error * moved * tilts[i]) for each in (root, mean))
+        root, mean = drift.deviations(shells, missing, items)
+        bias[i], expected[i] = (np.hypot(each, tilt_error * moved * items.tilts) for each in (root, mean))
     return estimate, noise, bias, expected
 
 
@@ -410,13 +438,17 @@ def _moments(shells: Shells, mix: Floats, covariances: Sequence[Floats]) -> _Sum
 
 
 def _best(noise: Floats, sums: _Sums, moments: Floats) -> Floats:
-    """Weights of levels that sum to 1, for an answer with the least error; `noise`: their variances."""
-    with_answer = sum(f * c for f, (c, _, _) in zip(moments, sums, strict=True))
-    between = sum(f * v for f, (_, v, _) in zip(moments, sums, strict=True))
-    inverse = np.linalg.inv(between + np.diag(noise))
-    ones = inverse.sum(axis=1)
-    weights = inverse @ with_answer
-    unbiased: Floats = weights + ones * (1 - weights.sum()) / ones.sum()
+    """Weights of levels that sum to 1, for an answer with the least error. A row for each group, as in `noise`, the
+    variances of levels, and in `moments`.
+    """
+    with_answer = sum(f[:, None] * c for f, (c, _, _) in zip(moments.T, sums, strict=True))
+    between = sum(f[:, None, None] * v for f, (_, v, _) in zip(moments.T, sums, strict=True))
+    levels = np.arange(noise.shape[1])
+    between[:, levels, levels] += noise
+    inverse = np.linalg.inv(between)
+    ones = inverse.sum(axis=2)
+    weights = (inverse @ with_answer[:, :, None])[:, :, 0]
+    unbiased: Floats = weights + ones * (1 - weights.sum(axis=1, keepdims=True)) / ones.sum(axis=1, keepdims=True)
     return unbiased
 
 
@@ -430,7 +462,7 @@ def _believed(sums: _Sums, moments: Floats) -> _Believed:
 
 
 def _least_variances(noise: Floats, believed: _Believed, scale_squares: Floats) -> Floats:
-    """The variances of `_best` for all groups at once: one group at a time takes longer."""
+    """The variances of `_best`."""
     with_answer, between, answer = believed
     inverse = np.linalg.inv(between + np.diag(noise) * scale_squares[:, None, None])
     ones = inverse.sum(axis=2)
