@@ -9,16 +9,24 @@ from itertools import pairwise
 
 import numpy as np
 
-from crowdgram.tables import GAIN, MAX_BITS, MAX_MASS_SCALE, MAX_RADIUS, ROW_LIMIT, UNIT, Centre
+from crowdgram.tables import (
+    GAIN,
+    MAX_BITS,
+    MAX_MASS_SCALE,
+    MAX_RADIUS,
+    ROW_LIMIT,
+    UNIT,
+    Centre,
+    ItemReach,
+    RootOfItems,
+    Tally,
+)
 from crowdgram.tables.statistics import (
     CappedRows,
-    ItemReach,
     Level,
     OneUser,
-    RootOfItems,
     RowsByStratum,
     SampledRow,
-    Tally,
     UsersByDistance,
     UsersByHalf,
     UsersByItems,

@@ -46,8 +46,9 @@ from crowdgram.tables import (
 from crowdgram.tables import counts as counts_module
 from crowdgram.tables.expressions import evaluate
 from crowdgram.tables.roles import WHERE
-from crowdgram.tables.statistics import OneUser, Statistic, held_items_of, item_set_of, user_totals_of
+from crowdgram.tables.statistics import OneUser, Statistic, item_set_of
 from crowdgram.tables.statistics.centred import sum_levels
+from crowdgram.tables.statistics.user_totals import held_items_of, user_totals_of
 
 from ..thorough import THOROUGH
 from .cells import fetch_cells

@@ -48,11 +48,10 @@ from crowdgram.tables.statistics import (
     OneUser,
     UsersByDistance,
     half_of_items,
-    held_items_of,
     item_set_of,
-    user_totals_of,
 )
 from crowdgram.tables.statistics.centred import sum_levels
+from crowdgram.tables.statistics.user_totals import held_items_of, user_totals_of
 
 from ..thorough import THOROUGH, examples
 from .reference import placed, present, users_of

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from .auto import Adaptive, Auto
 from .baselines import Gaussian, Laplace, SampleOne
 from .discovery import DEFAULT_SHARE, Discover, DiscoveryPlan, discover, open_search, plan_discovery, rehearse
 from .estimate import CONFIDENCE, Estimate
 from .mechanism import MOST_RESERVED, PURE_LEAST, Costed, Discovering, Mechanism, Searching, check_whole
-from .partition_selection import FoundByHistogram, FoundByRounds, find_items
 from .pilot_queries import pilot_reserves
 from .prior import Prior
-from .reach import ItemUsers
-from .reach_estimate import ReachEstimate
 from .request import Request, Weight
 from .shrink import expected, posteriors
-from .single_histogram import estimate_from_histogram
+
+if TYPE_CHECKING:
+    from .partition_selection import FoundByHistogram, FoundByRounds, find_items
+    from .reach import ItemUsers
+    from .reach_estimate import ReachEstimate
+    from .single_histogram import estimate_from_histogram
 
 __all__ = [
     "CONFIDENCE",
@@ -51,3 +56,19 @@ __all__ = [
     "posteriors",
     "rehearse",
 ]
+
+_LATER = {
+    "FoundByHistogram": "partition_selection",
+    "FoundByRounds": "partition_selection",
+    "ItemUsers": "reach",
+    "ReachEstimate": "reach_estimate",
+    "estimate_from_histogram": "single_histogram",
+    "find_items": "partition_selection",
+}
+
+
+def __getattr__(name: str) -> object:
+    """What finds items, and what counts users by item, is loaded when it is asked for: most releases do neither."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_LATER[name]}", __name__), name)

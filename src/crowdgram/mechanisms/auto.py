@@ -9,18 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..arrays import Floats
-from ..privacy import Cost, Guarantee, LaplaceEvent, Looks, PureFinish, Ready, Reserve, Spending
+from ..privacy import Guarantee, LaplaceEvent, Looks, PureFinish, Ready, Reserve, Spending
 from ..stages import Stage
 from ..tables import ROW_LIMIT, UNIT, CappedRows, Counts, RowsByStratum, UsersByRows
 from .baselines import Laplace
 from .budget import Budget
 from .choice import RoundsModel, allowance_for, prefer_rounds, round_coordinates
-from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .discovery import DiscoveryPlan, Finish, rehearse
 from .estimate import Estimate, from_noisy_sums
 from .mechanism import PURE_LEAST, Discovering, Mechanism, Searching, check_whole
@@ -49,6 +48,9 @@ from .simplex import project
 from .tastes import look_at_tastes
 from .user_sizes import Crowds
 from .users_by_distance import Facts
+
+if TYPE_CHECKING:
+    from ..privacy import Cost
 
 __all__ = ["Adaptive", "Auto"]
 
@@ -90,6 +92,8 @@ class Adaptive(Discovering):
         return pilot_reserves(guarantee, items, rows=request.row_cap > 1)
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        from .costs import gaussian_way, items_between, pure_way  # for a ledger only
+
         if trial.guarantee.delta == 0.0:
             return [pure_way(trial)]
         return [gaussian_way(trial, *map(round_coordinates, items_between(items)))]
@@ -143,6 +147,8 @@ class Auto(Adaptive):
         return pilot_reserves(guarantee, items, rows=request.row_cap > 1, again=request.buys_rows)
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        from .costs import histogram_way, pure_way
+
         found = [histogram_way(trial)] if items is None else []
         rounds = super().ways(trial, items) if trial.guarantee.delta > 0.0 else ()
         return [*found, pure_way(trial), *rounds]

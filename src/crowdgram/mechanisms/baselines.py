@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..arrays import Integers
-from ..privacy import Cost, GaussianEvent, Guarantee, LaplaceEvent, Looks, PureFinish, Ready, Reserve, Rounds
+from ..privacy import GaussianEvent, Guarantee, LaplaceEvent, Looks, PureFinish, Ready, Reserve, Rounds
 from ..stages import Stage
 from ..tables import UNIT, CappedRows, Counts, SampledRow, UsersByRows
-from .costs import gaussian_way, histogram_way, items_between, pure_way
 from .estimate import Estimate, from_noisy_sums
 from .measurements import inverse_variance_mean
 from .mechanism import Discovering, Mechanism
@@ -30,6 +30,9 @@ from .pilot_queries import (
 )
 from .request import Request
 from .row_bound import ChosenBound, Disagreement, best_bound
+
+if TYPE_CHECKING:
+    from ..privacy import Cost
 
 __all__ = ["Gaussian", "Laplace", "SampleOne"]
 
@@ -53,6 +56,8 @@ class Laplace(Discovering):
         return _reserves(guarantee, request, items)
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        from .costs import histogram_way, pure_way  # for a ledger only
+
         return [pure_way(trial)] if items is not None else [histogram_way(trial), pure_way(trial)]
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
@@ -91,6 +96,8 @@ class Gaussian(Discovering):
         return _reserves(guarantee, request, items)
 
     def ways(self, trial: Looks, items: int | None) -> Sequence[Cost]:
+        from .costs import gaussian_way, items_between
+
         return [gaussian_way(trial, *items_between(items))]
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:
@@ -122,6 +129,8 @@ class SampleOne(Discovering):
         return _reserves(guarantee, request, items)
 
     def ways(self, trial: Looks, _: int | None) -> Sequence[Cost]:
+        from .costs import pure_way
+
         return [pure_way(trial)]
 
     def run(self, counts: Counts, budget: Ready, request: Request, /) -> Estimate:

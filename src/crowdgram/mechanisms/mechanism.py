@@ -8,14 +8,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..errors import InvalidArgument
-from ..privacy import Adjacency, Cost, Guarantee, Looks, Opening, Plan, Ready, Reserve, Spending, opaque_cost
+from ..privacy import Adjacency, Guarantee, Looks, Opening, Ready, Reserve, Spending
 from ..tables import Counts
 from .discovery import DiscoveryPlan, Finish, plan_discovery, rehearse
 from .estimate import Estimate
 from .request import Request, Weight
+
+if TYPE_CHECKING:
+    from ..privacy import Cost, Plan
 
 __all__ = ["MOST_RESERVED", "PURE_LEAST", "Costed", "Discovering", "Mechanism", "Searching", "check_whole"]
 
@@ -72,6 +75,8 @@ class Costed(ABC):
         items: how many there are; None if they are found, for `share` of the budget. What says no more is charged as
         opaque: its epsilon as a pure one, its delta outright.
         """
+        from ..privacy import Plan, opaque_cost
+
         del request, items, share
         return Plan((opaque_cost(guarantee),), known=False)
 
@@ -120,6 +125,8 @@ class Searching(Costed):
         Guarantee: whatever the table holds, what is drawn costs at most one of the ways in every currency. A ledger
         checks that once more before it lets a release out.
         """
+        from ..privacy import Plan
+
         if items is None:
             follows, searching = self.search(guarantee, share)
             reserves = follows.reserves(guarantee, request, None)

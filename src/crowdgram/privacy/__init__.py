@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from crowdgram.privacy.accounting import (
@@ -26,7 +27,6 @@ from crowdgram.privacy.events import (
     event_to_dict,
     to_dp_event,
 )
-from crowdgram.privacy.filters import Cost, Filter, Plan, cost_of, opaque_cost
 from crowdgram.privacy.guarantee import Adjacency, Guarantee
 from crowdgram.privacy.noise import EXACT, OPENDP, Labels, Sampler, check_sampler
 from crowdgram.privacy.spending import (
@@ -45,6 +45,7 @@ from crowdgram.privacy.spending import (
 )
 
 if TYPE_CHECKING:
+    from crowdgram.privacy.filters import Cost, Filter, Plan, cost_of, opaque_cost
     from crowdgram.privacy.ledger import Entry, Ledger, LedgerHead
 
 __all__ = [
@@ -96,10 +97,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """A ledger needs SQLite, and most releases no ledger: to load both takes 15 ms."""
-    if name not in {"Entry", "Ledger", "LedgerHead"}:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from crowdgram.privacy import ledger
+_LATER = {
+    "Cost": "filters",
+    "Entry": "ledger",
+    "Filter": "filters",
+    "Ledger": "ledger",
+    "LedgerHead": "ledger",
+    "Plan": "filters",
+    "cost_of": "filters",
+    "opaque_cost": "filters",
+}
 
-    return getattr(ledger, name)
+
+def __getattr__(name: str) -> object:
+    """What a ledger needs, such as SQLite, is loaded when it is asked for: most releases have no ledger."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"crowdgram.privacy.{_LATER[name]}"), name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..errors import BudgetExceeded, InvalidArgument, LedgerFailure
 from ..export.documents import parse, to_text
 from ..mechanisms import Costed, Request
-from ..privacy import Guarantee, Plan
+from ..privacy import Guarantee
 from ..results.grouped import GroupedRelease
 from ..results.grouped_reach import GroupedReach
 from ..results.reach import Reach
@@ -18,7 +18,7 @@ from ..results.release import Release
 from ..tables import Within
 
 if TYPE_CHECKING:
-    from ..privacy import Ledger, LedgerHead
+    from ..privacy import Ledger, LedgerHead, Plan
 
 __all__ = [
     "MIN_EPSILON",

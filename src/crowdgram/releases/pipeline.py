@@ -17,14 +17,9 @@ from ..mechanisms import (
     Costed,
     Discovering,
     Estimate,
-    FoundByHistogram,
-    ItemUsers,
     Mechanism,
-    ReachEstimate,
     Request,
     Weight,
-    estimate_from_histogram,
-    find_items,
 )
 from ..present.wording import warn_of_too_little
 from ..privacy import EXACT, Adjacency, Guarantee, Opening, Ready, Sampler, Spending, check_sampler
@@ -63,6 +58,7 @@ from .query import Column, Columns, Query
 from .registry import as_mechanism
 
 if TYPE_CHECKING:
+    from ..mechanisms import FoundByHistogram, ReachEstimate
     from ..privacy import Ledger, LedgerHead
     from ..tables import Domain, Rows
 
@@ -197,6 +193,8 @@ def run(
             argument="progress",
         )
     check_sampler()
+    if search is not None:
+        from ..mechanisms import FoundByHistogram, find_items  # here, so that it fails before anything is charged
     report = progress or (lambda _: None)
     today = datetime.now(UTC).date().isoformat()  # before a row is read, so that it cannot depend on rows
     budget = open_ledger(ledger, guarantee)
@@ -241,11 +239,11 @@ def run(
         parameters["released_on"] = today
         about = _About(named, rows.names, guarantee, spending, parameters, versions, charged)
         made: Release | GroupedRelease | Reach | GroupedReach
-        if isinstance(estimate, ReachEstimate):
-            made = _reach(estimate, about, grouped=query.grouped)
-        else:
+        if isinstance(estimate, Estimate):
             joint = _release(estimate, about, mechanism.name, query.weight)
             made = GroupedRelease(joint) if query.grouped else joint
+        else:
+            made = _reach(estimate, about, grouped=query.grouped)
         if budget is not None and charged is not None:
             report(Stage.STORING)
             store_release(budget, charged, made)
@@ -288,7 +286,7 @@ def read_public(rows: Rows, query: Query, report: Progress) -> tuple[Lists, Read
 
 def _counting_groups(request: Request, query: Query, items: Domain) -> Request:
     """The request, with the group of each item if users of groups are to be counted."""
-    counted = query.grouped and isinstance(query.mechanism, ItemUsers)
+    counted = query.grouped and not isinstance(query.mechanism, Mechanism)
     return replace(request, group_of=group_numbers(items)) if counted else request
 
 
@@ -298,17 +296,20 @@ def _estimate(
     """Read the rows of known items, and let the mechanism estimate."""
     from ..tables import count_rows, find_presence
 
-    if isinstance(mechanism, ItemUsers):
-        return mechanism.run(find_presence(rows, items), budget, request)
     if isinstance(mechanism, Discovering):
         return mechanism.run(count_rows(rows, items), budget, request)
-    assert isinstance(mechanism, Mechanism)
-    assert isinstance(budget, Opening)
-    return mechanism.run(count_rows(rows, items), budget, request)
+    if isinstance(mechanism, Mechanism):
+        assert isinstance(budget, Opening)
+        return mechanism.run(count_rows(rows, items), budget, request)
+    from ..mechanisms import ItemUsers
+
+    assert isinstance(mechanism, ItemUsers)
+    return mechanism.run(find_presence(rows, items), budget, request)
 
 
 def _estimate_found(rows: Rows, items: Domain, found: FoundByHistogram, prior: Floats | None) -> Estimate:
     """The estimate of items that one histogram has measured already."""
+    from ..mechanisms import estimate_from_histogram
     from ..tables import count_rows
 
     return estimate_from_histogram(found.measured, items.items, count_rows(rows, items), found.spending, prior)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, Unpack, overload
 
-from ..mechanisms import ItemUsers
 from ..present.reach import warn_of_little_reach
 from ..privacy import Adjacency, Guarantee
 from ..results.grouped_reach import GroupedReach
@@ -66,6 +65,8 @@ def reach(
     Guarantee: the returned reach satisfies `reach.guarantee`, recomputed from `reach.events`: everything else that
     leaves this function (errors, stages) depends on the schema, on public arguments and on noisy values only.
     """
+    from ..mechanisms import ItemUsers  # releases need none of it
+
     domain, groups = with_bins(item, by, domain, groups)
     query = Query(
         user=user,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from .addresses import Database, as_database, is_address
 from .bins import Bins
 from .counts import ROW_LIMIT, Counts, Presence, count_rows, find_presence, known_counts, listed_rows, tally_rows
@@ -12,16 +15,12 @@ from .kinds import Value
 from .rows import Rows, open_rows
 from .sources import Placed
 from .statistics import (
-    BOOKS,
-    FAR,
     GAIN,
-    GROUP_PART,
     HALF_BINS,
     MAX_BITS,
     MAX_MASS_SCALE,
     MAX_RADIUS,
     MAX_STRETCH,
-    MOST_ITEMS_PER_USER,
     SETS_BOUND,
     SPREAD,
     UNIT,
@@ -29,29 +28,26 @@ from .statistics import (
     CappedRows,
     Centre,
     Distances,
-    HeldItems,
-    ItemReach,
     ItemSets,
     Norm,
-    RootOfItems,
     RowsByStratum,
     SampledRow,
     SimulatedCrowd,
-    Tallies,
-    Tally,
     UsersByHalf,
     UsersByItems,
     UsersByRows,
-    UserTotals,
     WeightedSets,
     distances,
-    held_items,
     item_sets,
     largest_part,
-    user_totals,
 )
 from .stored_files import read_columns
 from .within import Within
+
+if TYPE_CHECKING:
+    from .statistics.reach import BOOKS, FAR, GROUP_PART, MOST_ITEMS_PER_USER, ItemReach
+    from .statistics.tallies import Tallies, Tally
+    from .statistics.user_totals import HeldItems, RootOfItems, UserTotals, held_items, user_totals
 
 __all__ = [
     "BOOKS",
@@ -118,3 +114,25 @@ __all__ = [
     "tally_rows",
     "user_totals",
 ]
+
+_LATER = {
+    "BOOKS": "reach",
+    "FAR": "reach",
+    "GROUP_PART": "reach",
+    "HeldItems": "user_totals",
+    "ItemReach": "reach",
+    "MOST_ITEMS_PER_USER": "reach",
+    "RootOfItems": "user_totals",
+    "Tallies": "tallies",
+    "Tally": "tallies",
+    "UserTotals": "user_totals",
+    "held_items": "user_totals",
+    "user_totals": "user_totals",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Statistics that most releases have no use for are loaded when they are asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".statistics.{_LATER[name]}", __name__), name)

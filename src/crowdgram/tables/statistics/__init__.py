@@ -9,6 +9,8 @@ From private counts to a number there is one way: `view.sum(statistic)`, with a 
     HeldItems      CappedRows, of a few items of each user
     ItemSets       WeightedSets
     Presence       UsersByItems, ItemReach
+
+Those of `reach`, `tallies` and `user_totals` are not here: `tables` loads them when they are asked for.
 """
 
 from __future__ import annotations
@@ -30,21 +32,14 @@ from .centred import (
 from .halves import HALF_BINS, UsersByHalf, half_of_items
 from .histograms import UsersByItems, UsersByRows
 from .item_sets import GAIN, SETS_BOUND, SPREAD, ItemSets, WeightedSets, item_set_of, item_sets, largest_part
-from .reach import BOOKS, FAR, GROUP_PART, MOST_ITEMS_PER_USER, ItemReach
-from .tallies import Tallies, Tally
-from .user_totals import HeldItems, RootOfItems, UserTotals, held_items, held_items_of, user_totals, user_totals_of
 
 __all__ = [
-    "BOOKS",
-    "FAR",
     "GAIN",
-    "GROUP_PART",
     "HALF_BINS",
     "MAX_BITS",
     "MAX_MASS_SCALE",
     "MAX_RADIUS",
     "MAX_STRETCH",
-    "MOST_ITEMS_PER_USER",
     "SETS_BOUND",
     "SPREAD",
     "UNIT",
@@ -53,20 +48,14 @@ __all__ = [
     "CappedRows",
     "Centre",
     "Distances",
-    "HeldItems",
-    "ItemReach",
     "ItemSets",
     "Level",
     "Norm",
     "OneUser",
-    "RootOfItems",
     "RowsByStratum",
     "SampledRow",
     "SimulatedCrowd",
     "Statistic",
-    "Tallies",
-    "Tally",
-    "UserTotals",
     "UsersByDistance",
     "UsersByHalf",
     "UsersByItems",
@@ -74,11 +63,7 @@ __all__ = [
     "WeightedSets",
     "distances",
     "half_of_items",
-    "held_items",
-    "held_items_of",
     "item_set_of",
     "item_sets",
     "largest_part",
-    "user_totals",
-    "user_totals_of",
 ]
