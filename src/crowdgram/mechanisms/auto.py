@@ -112,7 +112,6 @@ class Adaptive(Discovering):
         return spending, pilot
 
 
-@dataclass(frozen=True)
 class Auto(Adaptive):
     """Whichever of Laplace noise and adaptive rounds is predicted to err less.
 
@@ -221,7 +220,7 @@ def _clipping_bias(rows: _NoisyRows, scatter: float) -> tuple[float, float]:
     return expected, math.sqrt(float(crowds.weights @ together(disagreement.root_mean_square) ** 2))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _NoisyRows:
     """Rows by item, in units of UNIT over the `bound` on rows; their noise, over that of the event; and what is
     believed of the crowd, if its rows were seen, and of the disagreement of heavy users. shortfall: what users above

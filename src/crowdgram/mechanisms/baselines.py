@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..arrays import Integers
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["Gaussian", "Laplace", "SampleOne"]
 
 
-@dataclass(frozen=True)
 class Laplace(Discovering):
     """Discrete Laplace noise on capped counts: pure epsilon-differential privacy.
 
@@ -71,7 +70,6 @@ class Laplace(Discovering):
         return _estimate(noisy, event, request, cap, users)
 
 
-@dataclass(frozen=True)
 class Gaussian(Discovering):
     """Discrete Gaussian noise on capped counts: (epsilon, delta)-differential privacy.
 
@@ -112,7 +110,6 @@ class Gaussian(Discovering):
         return _estimate(noisy, event, request, cap, users)
 
 
-@dataclass(frozen=True)
 class SampleOne(Discovering):
     """Discrete Laplace noise on one sampled row of each user: pure epsilon-differential privacy.
 

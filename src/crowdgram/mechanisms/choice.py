@@ -76,7 +76,7 @@ def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot, items: int) -> 
     return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Prices:
     """The predicted l1 errors for each taste (rows) and each crowd (columns) that is possible, with their weights:
     of plain noise; of rounds, whose bound is chosen beforehand; and of rounds if the crowd were known. model: what

@@ -34,7 +34,7 @@ TOO_LITTLE = 0.5
 """A release with a predicted l1 error above this is mostly noise."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """A distribution over the domain, from noisy values only.
 

@@ -39,7 +39,7 @@ UNLIKELY_SHAPE = 1e-4
 """Shapes less likely than this, relative to the likeliest, are left out."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ItemCrowds:
     """Row t of `users` has probability weights[t]; column j are users of least[j] to most[j] items. deviations:
     of each entry.

@@ -25,7 +25,7 @@ def merged(values: npt.NDArray[Number], edges: Floats, wider: Floats) -> npt.NDA
     return sums
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bins:
     """A noisy histogram: `users[j]`, with noise of standard deviation `deviations[j]`, are larger than edges[j-1] and
     at most edges[j]. `laplace`: the noise is Laplace, not Gaussian. `added`: the histograms that it is the mean of.

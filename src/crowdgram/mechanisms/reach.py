@@ -164,7 +164,7 @@ class _Candidate:
     whole: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Prices:
     """A row for each crowd that is possible, with its weight, and a column for each candidate: predicted l1 errors, and
     what the bound takes off all items.

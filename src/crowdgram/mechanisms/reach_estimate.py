@@ -37,7 +37,7 @@ ROUGH = 0.3
 """How far a crowd's own figures may be off, relative to them, if they are compared with the books."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReachEstimate:
     """How many users have each item, from noisy values only.
 
@@ -59,7 +59,7 @@ class ReachEstimate:
     parameters: Parameters = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Taken:
     """What a bound takes off all items together, in users, in each crowd that is possible, and the crowds' weights;
     and what it takes off an item that all users have: by users near the bound, and far above it.

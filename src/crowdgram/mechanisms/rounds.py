@@ -78,7 +78,7 @@ from four has the tails of Student's t with three degrees of freedom.
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Round:
     """What one round measured, and with what: all that is needed to read it anew when more is known. mass: of all
     users, and its standard deviation.
@@ -90,7 +90,7 @@ class _Round:
     mass: tuple[float, float]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Answer:
     """The estimate so far: values, and the variance of their noise. bias: how large the bias may be (root mean square
     over possible drifts). expected: how large it is on average.

@@ -49,7 +49,7 @@ flat around the best; half as many if sizes lie around masses, where it is flatt
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Disagreement:
     """What is believed of the disagreement of heavy users: log-normal, until strata tell of it (`learned`)."""
 
@@ -105,7 +105,7 @@ def average_error(weights: Floats, errors: Floats) -> Floats:
     return average
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Costs:
     """For every crowd (rows) and every bound (columns): noise and bias in l1."""
 
@@ -254,7 +254,7 @@ def _costs(
     return _Costs(bounds, crowds.weights, noises, 2 * clipped.variations(part))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Sums:
     """Sums over points in the order of their sizes, for every crowd (rows) and every number of points (columns): of
     what the first so many hold, and of that over their sizes for all others.
@@ -271,7 +271,7 @@ class _Sums:
         return cls(below, beyond)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Clipped:
     """Points in the order of their sizes, clipped at each bound. `whole`: how many a bound leaves as they are; `after`:
     for every crowd (rows) and bound (columns), the sum that is left.

@@ -32,7 +32,7 @@ def light_strata(row_cap: int) -> tuple[int, ...]:
     return tuple(row_cap // LIGHT_BY**j for j in range(LIGHT_STRATA, 0, -1) if row_cap >= LIGHT_BY**j)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowStrata:
     """Noisy rows by item of each stratum (rows), in units of UNIT over the stratum's bound; bounds: on the rows of a
     user, increasing. deviation: the standard deviation of the noise.

@@ -79,7 +79,7 @@ def item_tilts(f: Floats) -> Floats:
     return tilts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ItemGroup:
     """Items of one scale: which; the mean square of their scale; the means of their moments; their tilts."""
 
@@ -117,7 +117,7 @@ class GroupShares:
         return cls(moments, tilts, np.log(moments[0]), order[places], logs[places])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Users:
     """Users by size: how many, their sizes and masses, and the part of them who are strangers: who have nothing in
     common with the crowd.
@@ -129,7 +129,7 @@ class Users:
     strange: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shells:
     """radii: upper ends. masses: D_l. own: the covariance of the q_l that comes of users' own scatter, for an item of
     share 1. strange: that which comes of strangers, for a moment of drift of 1. firsts: where the lowest level may end.
@@ -312,7 +312,7 @@ def _last_telling(levels: Levels, steps: Floats, groups: Sequence[ItemGroup]) ->
     return last
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Levels:
     """What a round measured: level j ends with shell ends[j]; values[j]: its mean distribution, item by item;
     variances[j]: of its noise, for an item of scale 1; divisors[j]: of what the error of its mass does, item by item.

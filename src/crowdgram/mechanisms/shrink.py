@@ -51,7 +51,7 @@ STRATUM_SPAN = 2.0**0.5
 """Their shares in it may differ by this factor: then what is fitted is the ratio to them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shrunk:
     """Posterior means, mean absolute deviations and variances, one for each item. follow: how far a mean moves with its
     value, and so with a bias of it, if a public prior holds it back; None without one.
@@ -106,7 +106,7 @@ def shrink(values: Floats, deviations: Floats, shape: NoiseShape, public: Floats
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Values:
     """Noisy values, the standard deviations of their noise, and what a public prior says that they are."""
 
@@ -176,7 +176,7 @@ def expected(values: Floats, deviations: Floats, of: Callable[[Floats], Floats],
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Posterior:
     """What some items may be: item members[j] is theta[which[j]] with the chances posterior[which[j]]; theta has a
     distance of `step`.
@@ -205,7 +205,7 @@ def _alike(deviations: Floats) -> Iterator[tuple[Integers, float]]:
         yield members, float(np.sqrt(np.mean(deviations[members] ** 2)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Fit:
     """centres: of the bins of values; which: the bin of each value; theta: the grid that a bin sees, a row each;
     posterior: its probabilities; density: that of a value in the bin.

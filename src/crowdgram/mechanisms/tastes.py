@@ -40,7 +40,7 @@ LIKELY_TASTE = 0.01
 """What is less likely than this, compared with the likeliest, does not count."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Weighing:
     """Whose tastes are looked at. users: the weight of all, with its standard deviation. row_cap: rows from which on a
     user weighs 1. rows: numbers of rows, and what users with so many weigh; None if what chance does with few rows
@@ -52,7 +52,7 @@ class Weighing:
     rows: tuple[Floats, Floats] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tastes:
     """What is believed: with probability `weights[j]`, users have the taste `tastes[j]`, but for the part `strange[j]`,
     who are strangers. square: ||p||^2 of the crowd, roughly. fits: log-likelihoods of each of TASTES and STRANGE;

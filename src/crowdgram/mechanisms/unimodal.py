@@ -23,7 +23,7 @@ def rise_and_fall(users: Floats, widths: Floats) -> Floats:
     return np.maximum(nearest, 0.0) * widths
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Falling:
     """Isotonic regression, decreasing, by pooling adjacent violators: the fit, and the square errors of the fits to the
     first 0, 1, 2, ... of the values.

@@ -44,7 +44,7 @@ LEAST = 0.3
 """A tail ends where fewer users than this are expected beyond."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Crowds:
     """What a histogram leaves possible: row t of `users` has probability `weights[t]`; column j are users of size
     `sizes[j]`, spread over `octaves[j]` around it. `error` is the standard deviation of the number of users that are

@@ -39,7 +39,7 @@ __all__ = ["MEAN_ABSOLUTE", "Measured", "Quantiles", "noise_quantile", "number_o
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measured:
     """Shares as measured (x), the variances of their independent noise and of what else they may be off by, and their
     divisor. all_noise: the noise of all items that are in the divisor.

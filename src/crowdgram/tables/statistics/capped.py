@@ -44,7 +44,6 @@ class _Capped(Statistic[Counts, BoundedSum[Integers]]):
         return Bound(UNIT)
 
 
-@dataclass(frozen=True)
 class CappedRows(_Capped):
     """T_i = sum_u W_u N_i(u), with W_u = floor(UNIT / max(m_u, row_cap)).
 

@@ -62,7 +62,7 @@ MAX_RADIUS = 2**50
 _UP, _UP_WITH_MASS, _GUARD = 1.0 + 2.0**-50, 1.0 + 2.0**-49, 2.0**-48
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Centre:
     """What users are measured against: public values and earlier noisy outputs only.
 

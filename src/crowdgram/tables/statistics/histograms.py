@@ -59,7 +59,6 @@ class UserHistogram(Statistic[HasUsers, BoundedSum[Integers]]):
         """The number that a user is counted by."""
 
 
-@dataclass(frozen=True)
 class UsersByRows(UserHistogram):
     """How many users have m_u in (edges[j-1], edges[j]], with m_u their number of rows."""
 
@@ -69,7 +68,6 @@ class UsersByRows(UserHistogram):
         return user.rows
 
 
-@dataclass(frozen=True)
 class UsersByItems(UserHistogram):
     """How many users have d_u in (edges[j-1], edges[j]], with d_u their number of items."""
 

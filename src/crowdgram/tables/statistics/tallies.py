@@ -23,7 +23,7 @@ from .histograms import UsersByRows
 __all__ = ["Tallies", "Tally"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tallies:
     """`users[j]` users have item `idx[j]` exactly `times[j]` times, 1 <= times <= rows. Private. Sorted by item.
 
