@@ -14,6 +14,7 @@ defer_scipy_special()
 from scipy.special import betainc, erfcx, gammaln, ndtr, ndtri
 from scipy import special
 assert "scipy.special._basic" not in sys.modules  # the package itself is not loaded
+assert "scipy._lib._array_api" not in sys.modules  # nor, by another one, what wraps functions for other libraries
 early = betainc, erfcx, gammaln, ndtr, ndtri
 """
 
@@ -36,6 +37,28 @@ def test_they_are_the_very_same_functions():
 
 def test_what_builds_on_the_package_finds_it():
     run(f"{DEFERRED}import scipy.stats\nassert scipy.stats.norm.cdf(0.0) == 0.5\nassert scipy.special.ndtr is ndtr")
+
+
+def test_linear_algebra_is_the_package_itself():
+    """A module of it may be loaded with the functions; the package around it is loaded by whoever asks for it."""
+    run(
+        f"{DEFERRED}"
+        "assert 'scipy.linalg' not in sys.modules\n"
+        "import scipy.linalg\n"
+        "from scipy.linalg import cython_lapack\n"
+        "assert type(scipy.linalg).__name__ == 'module'\n"
+        "assert scipy.linalg.solve([[2.0]], [4.0]) == [2.0]\n"
+        "assert special.ndtr is ndtr\n"
+    )
+
+
+def test_linear_algebra_that_is_loaded_is_left_alone():
+    run(
+        "import scipy.linalg\nbefore = scipy.linalg\n"
+        "from crowdgram.cli.special_functions import defer_scipy_special\ndefer_scipy_special()\n"
+        "import sys\nfrom scipy.special import ndtr\n"
+        "assert sys.modules['scipy.linalg'] is before\n"
+    )
 
 
 def test_threads_that_load_the_package_at_once_all_find_it():
