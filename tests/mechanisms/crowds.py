@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from crowdgram.audit.caching_engine import CachingEngine
 from crowdgram.mechanisms import Estimate, Request
-from crowdgram.privacy import Adjacency, Guarantee, Spending, check
+from crowdgram.privacy import EXACT, Adjacency, Guarantee, Spending, check
 from crowdgram.releases.registry import make_mechanism
 from crowdgram.synth import Crowd
 from crowdgram.tables import count_rows, open_rows, read_domain
@@ -93,9 +93,10 @@ def run(
     adjacency="add-remove",
     max_rows_per_user=None,
     prior=None,
+    sampler=EXACT,
     **options,
 ):
-    spending = Spending(Guarantee(epsilon, delta, Adjacency.parse(adjacency)))
+    spending = Spending(Guarantee(epsilon, delta, Adjacency.parse(adjacency)), sampler=sampler)
     request = Request(weight, max_rows_per_user, lambda _: None, prior=prior)
     estimate = make_mechanism(mechanism, **options).run(counts, spending.open(), request)
     spending.settled()
