@@ -41,5 +41,7 @@ def pytest_report_teststatus(report):
 
 
 def pytest_terminal_summary(terminalreporter):
+    """With the failure itself: if it was no chance, nothing else says what it was."""
     for report in terminalreporter.getreports("rerun"):
         terminalreporter.write_line(f"RERUN {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
