@@ -33,13 +33,14 @@ def _run() -> None:
     import signal
     import sys
 
+    from ..interrupts import repeat_lost_interrupts
     from .garbage import collect_seldom
 
+    repeat_lost_interrupts()
     collect_seldom()
     # The arrays of a release are small, and the threads that numpy would start for them wait in a busy loop.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-    from ..interrupts import repeat_lost_interrupts
     from .app import app_of
     from .special_functions import defer_scipy_special
 
@@ -53,7 +54,6 @@ def _run() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), leave)
-    repeat_lost_interrupts()
 
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows its escape: no release may be lost to an encoding.
