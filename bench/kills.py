@@ -82,7 +82,9 @@ def main(arguments: list[str]) -> int:
 def run(
     folder: Path, kills: int, mutant: str | None = None, only: list[str] | None = None, *, periods: bool = False
 ) -> Verdict:
-    """Kill that many children, in turn at a stage, at an SQL statement, at a moment, and in a storm of charges."""
+    """Kill that many children, in turn at a stage, at an SQL statement, at a moment, and in a storm of charges. If one
+    has ended before, the next is to be killed in the same way.
+    """
     crowd = Crowd(users=60, rows=5, items=6, seed=1, strings=True)
     crowd.write(folder / "visits.csv", domain=folder / "items.txt", overwrite=True)
     if mutant is not None:
@@ -91,7 +93,7 @@ def run(
     stages = only or stages
     verdict = Verdict()
     chance = random.Random()
-    turn = 0
+    turn, tried = 0, Counter[str]()
     alone = folder / "alone.ledger"
     Ledger.create(alone, 30.0, 1e-5)
     _judge(verdict, "nobody", alone, [], _spawn(folder, alone))
@@ -100,8 +102,8 @@ def run(
             path = folder / f"{turn}.ledger"
             Ledger.create(path, 30.0, 1e-5, every="month" if periods else None)
         month = MONTHS[turn % len(MONTHS)] if periods else None
-        way = WAYS[turn % len(WAYS)]
-        place = turn // len(WAYS)
+        way = WAYS[verdict.kills % len(WAYS)]
+        place = tried[way]
         before = Ledger.open(path).history()
         if way == "stage":
             told = _spawn(folder, path, month, stage=stages[place % len(stages)])
@@ -112,6 +114,7 @@ def run(
         else:
             told = _spawn(folder, path, month, storm=True, seconds=chance.uniform(0.0, 0.3))
         turn += 1
+        tried[way] += 1
         if told.killed:
             verdict.kills += 1
             verdict.by_way[way] += 1
