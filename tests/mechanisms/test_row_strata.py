@@ -10,7 +10,7 @@ import pytest
 
 from crowdgram.errors import InvalidArgument
 from crowdgram.mechanisms.row_bound import Disagreement
-from crowdgram.mechanisms.row_strata import RowStrata, light_strata
+from crowdgram.mechanisms.row_strata import RowStrata, best_strata, light_strata
 from crowdgram.mechanisms.user_sizes import Crowds
 from crowdgram.tables import UNIT, RowsByStratum
 
@@ -28,7 +28,7 @@ def crowds(*far):
 
 def strata(far, rng):
     """What Laplace noise of standard deviation NOISE users leaves of 1,000 users of 80 rows and so many of 2,000."""
-    bounds = np.array([*light_strata(CAP), CAP], dtype=np.float64)
+    bounds = np.array([*light_strata(CAP, 4), CAP], dtype=np.float64)
     held = np.zeros((len(bounds), ITEMS))
     for number, rows in ((1000.0, 80.0), (far, 2000.0)):
         place = int(np.searchsorted(bounds, rows))
@@ -38,9 +38,20 @@ def strata(far, rng):
 
 
 def test_strata_are_a_factor_apart_and_end_at_one_row():
-    assert light_strata(4096) == (64, 256, 1024)
-    assert light_strata(20) == (1, 5)
-    assert light_strata(3) == ()
+    assert light_strata(4096, 4) == (64, 256, 1024)
+    assert light_strata(4096, 16) == (16, 256)
+    assert light_strata(20, 4) == (1, 5)
+    assert light_strata(20, 16) == (1,)
+    assert light_strata(3, 4) == ()
+
+
+@pytest.mark.parametrize(("doubt", "step"), [(0.9, 4), (0.0, 16)])
+def test_strata_are_close_only_if_the_bound_may_have_to_be_lowered(doubt, step):
+    """1,000 users of 20 rows and 300 of 90 want a bound of about 100; a hundred more of 400 rows may be there."""
+    sizes, users = np.array([20.0, 90.0, 400.0]), np.array([[1000.0, 300.0, 0.0], [1000.0, 300.0, 100.0]])
+    none, places = np.zeros((2, 3)), np.arange(2)
+    believed = Crowds(sizes, np.zeros(3), users, np.array([doubt, 1 - doubt]), 1.0, 90.0, none, places, places * 0)
+    assert best_strata(400, believed, 30.0, Disagreement.prior().mean) == light_strata(400, step)
 
 
 def test_at_the_last_bound_strata_add_up_to_all_rows():

@@ -43,7 +43,7 @@ from .row_bound import (
     moved_squares,
     share_above,
 )
-from .row_strata import RowStrata, light_strata
+from .row_strata import RowStrata, best_strata
 from .simplex import project
 from .tastes import look_at_tastes
 from .user_sizes import Crowds
@@ -244,7 +244,7 @@ def _noisy_rows(counts: Counts, spending: PureFinish, pilot: Pilot) -> _NoisyRow
     crowds = None if pilot.rows is None else pilot.rows.crowds
     noise = k * spending.laplace_scale(UNIT, spending.remaining_epsilon()) / UNIT
     row_cap = pilot.row_cap if pilot.given else best_bound(pilot.crowds, noise, disagreement.mean).rows
-    lights = light_strata(row_cap) if crowds is not None and not pilot.given else ()
+    lights = () if crowds is None or pilot.given else best_strata(row_cap, crowds, noise, disagreement.mean)
     sums = counts.sum(RowsByStratum(row_cap, k, lights) if lights else CappedRows(row_cap))
     noisy, event = spending.laplace(
         "counts by item", sums.values, bound=sums.bound.l1, epsilon=spending.remaining_epsilon()

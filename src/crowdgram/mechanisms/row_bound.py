@@ -142,9 +142,9 @@ def best_bound(crowds: Crowds, noise: float, disagreement: float, spread: Spread
     return ChosenBound(float(costs.bounds[best]), float(expected[best]), *parts)
 
 
-def costs_if_known(crowds: Crowds, noise: float, disagreement: float) -> Floats:
-    """The l1 error for each crowd, at its own best bound."""
-    best: Floats = _costs(crowds, noise, disagreement, None).total.min(axis=1)
+def costs_if_known(crowds: Crowds, noise: float | Floats, disagreement: float, bounds: Floats | None = None) -> Floats:
+    """The l1 error for each crowd, at its own best bound; of these `bounds`, each with its own noise, if given."""
+    best: Floats = _costs(crowds, noise, disagreement, None, bounds).total.min(axis=1)
     return best
 
 

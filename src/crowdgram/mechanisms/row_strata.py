@@ -15,21 +15,37 @@ import numpy as np
 
 from ..arrays import Floats
 from ..tables import UNIT
-from .row_bound import Disagreement, expected_errors, points
+from .row_bound import Disagreement, average_error, costs_if_known, expected_errors, points
 from .simplex import project
 from .user_sizes import ROUGHNESS, Crowds, surprise
 
-__all__ = ["RowStrata", "light_strata"]
+__all__ = ["RowStrata", "best_strata", "light_strata"]
 
-LIGHT_BY = 4
-"""Users with so many times fewer rows than the contribution bound are a stratum of their own, ..."""
-LIGHT_STRATA = 3
-"""... and again, so many times. All of them add 3% to the noise, and let the bound be lowered by a factor of 64."""
+STEPS = 4, 16
+"""Users with so many times fewer rows than the contribution bound may be a stratum of their own, and again ..."""
+LOWEST = 64
+"""... down to so many times fewer. Steps of 4 add 3% to the noise, and steps of 16 next to nothing."""
 
 
-def light_strata(row_cap: int) -> tuple[int, ...]:
-    """The bounds of the strata below `row_cap`."""
-    return tuple(row_cap // LIGHT_BY**j for j in range(LIGHT_STRATA, 0, -1) if row_cap >= LIGHT_BY**j)
+def light_strata(row_cap: int, step: int) -> tuple[int, ...]:
+    """The bounds of the strata below `row_cap`, which are this factor apart."""
+    powers = range(math.ceil(math.log(LOWEST, step)), 0, -1)
+    return tuple(row_cap // step**j for j in powers if row_cap >= step**j)
+
+
+def best_strata(row_cap: int, crowds: Crowds, noise: float, disagreement: float) -> tuple[int, ...]:
+    """The bounds of the strata below `row_cap` that promise the least error, if strata will tell which crowd is there.
+    noise: in l1, of a sum in which a user weighs 1.
+    """
+    crowds = crowds.likely
+
+    def expected(lights: tuple[int, ...]) -> float:
+        bounds = np.array([*lights, row_cap], dtype=np.float64)
+        widened = np.linalg.norm(np.minimum(bounds / bounds[:, None], 1.0), axis=1)
+        known = costs_if_known(crowds, noise * widened, disagreement, bounds)
+        return float(average_error(crowds.weights, known))
+
+    return min((light_strata(row_cap, step) for step in STEPS), key=expected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +89,12 @@ class RowStrata:
 
     def shortfall(self, place: int) -> float:
         """What users of the strata above bounds[place] lack of it, over all rows within it: they count for the part of
-        it that they have of their own stratum's bound, a LIGHT_BY-th at least.
+        it that they have of their own stratum's bound, which is a step above the one below it.
         """
         masses, error = self.masses
         counted = float(np.maximum(masses[place + 1 :], error).sum())
-        return (LIGHT_BY - 1) / 2 * counted / max(float(self.within(place).sum()) / UNIT, counted, error)
+        step = float(self.bounds[place + 1] / self.bounds[place]) if place + 1 < len(self.bounds) else 1.0
+        return (step - 1) / 2 * counted / max(float(self.within(place).sum()) / UNIT, counted, error)
 
     def learned(self, crowds: Crowds) -> Crowds:
         """The crowds with the probabilities that they have once it is known what strata hold."""
