@@ -19,7 +19,7 @@ PACKAGE = "crowdgram"
 
 # From low to high. A module may import what is in lower layers and its own parts, never its siblings.
 LAYERS = (
-    {"arrays", "errors", "escaping", "interrupts", "shortage", "stages"},
+    {"arrays", "errors", "escaping", "interrupts", "later", "shortage", "stages"},
     {"adjacency", "files"},
     {"privacy"},
     {"tables"},

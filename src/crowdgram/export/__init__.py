@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..later import load_later
 from .documents import load, load_reach, save
 from .json_file import load_joint
 from .writing import write_whole
@@ -27,17 +27,14 @@ __all__ = [
     "write_whole",
 ]
 
-_LATER = {
-    "make_key": "keys",
-    "sign": "signing",
-    "verify": "signing",
-    "write_csv": "tabular",
-    "write_parquet": "tabular",
-}
-
-
-def __getattr__(name: str) -> object:
-    """What signs results, and what writes tables of them, is loaded when it is asked for."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_LATER[name]}", __name__), name)
+# What signs results, and what writes tables of them.
+__getattr__ = load_later(
+    __name__,
+    {
+        "make_key": "keys",
+        "sign": "signing",
+        "verify": "signing",
+        "write_csv": "tabular",
+        "write_parquet": "tabular",
+    },
+)

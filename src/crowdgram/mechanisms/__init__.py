@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..later import load_later
 from .auto import Adaptive, Auto
 from .baselines import Gaussian, Laplace, SampleOne
 from .discovery import DEFAULT_SHARE, Discover, DiscoveryPlan, discover, open_search, plan_discovery, rehearse
@@ -57,18 +57,15 @@ __all__ = [
     "rehearse",
 ]
 
-_LATER = {
-    "FoundByHistogram": "partition_selection",
-    "FoundByRounds": "partition_selection",
-    "ItemUsers": "reach",
-    "ReachEstimate": "reach_estimate",
-    "estimate_from_histogram": "single_histogram",
-    "find_items": "partition_selection",
-}
-
-
-def __getattr__(name: str) -> object:
-    """What finds items, and what counts users by item, is loaded when it is asked for: most releases do neither."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_LATER[name]}", __name__), name)
+# What finds items, and what counts users by item: most releases do neither.
+__getattr__ = load_later(
+    __name__,
+    {
+        "FoundByHistogram": "partition_selection",
+        "FoundByRounds": "partition_selection",
+        "ItemUsers": "reach",
+        "ReachEstimate": "reach_estimate",
+        "estimate_from_histogram": "single_histogram",
+        "find_items": "partition_selection",
+    },
+)

@@ -21,15 +21,15 @@ from .user_sizes import ROUGHNESS, Crowds, surprise
 
 __all__ = ["RowStrata", "best_strata", "light_strata"]
 
-STEPS = 4, 16
+STRATA_STEPS = 4, 16
 """Users with so many times fewer rows than the contribution bound may be a stratum of their own, and again ..."""
-LOWEST = 64
+LOWEST_STRATUM = 64
 """... down to so many times fewer. Steps of 4 add 3% to the noise, and steps of 16 next to nothing."""
 
 
 def light_strata(row_cap: int, step: int) -> tuple[int, ...]:
     """The bounds of the strata below `row_cap`, which are this factor apart."""
-    powers = range(math.ceil(math.log(LOWEST, step)), 0, -1)
+    powers = range(math.ceil(math.log(LOWEST_STRATUM, step)), 0, -1)
     return tuple(row_cap // step**j for j in powers if row_cap >= step**j)
 
 
@@ -45,7 +45,7 @@ def best_strata(row_cap: int, crowds: Crowds, noise: float, disagreement: float)
         known = costs_if_known(crowds, noise * widened, disagreement, bounds)
         return float(average_error(crowds.weights, known))
 
-    return min((light_strata(row_cap, step) for step in STEPS), key=expected)
+    return min((light_strata(row_cap, step) for step in STRATA_STEPS), key=expected)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from crowdgram.later import load_later
 from crowdgram.privacy.accounting import (
     check,
     delta_spent,
@@ -96,21 +96,17 @@ __all__ = [
     "to_dp_event",
 ]
 
-
-_LATER = {
-    "Cost": "filters",
-    "Entry": "ledger",
-    "Filter": "filters",
-    "Ledger": "ledger",
-    "LedgerHead": "ledger",
-    "Plan": "filters",
-    "cost_of": "filters",
-    "opaque_cost": "filters",
-}
-
-
-def __getattr__(name: str) -> object:
-    """What a ledger needs, such as SQLite, is loaded when it is asked for: most releases have no ledger."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"crowdgram.privacy.{_LATER[name]}"), name)
+# What a ledger needs, such as SQLite: most releases have none.
+__getattr__ = load_later(
+    __name__,
+    {
+        "Cost": "filters",
+        "Entry": "ledger",
+        "Filter": "filters",
+        "Ledger": "ledger",
+        "LedgerHead": "ledger",
+        "Plan": "filters",
+        "cost_of": "filters",
+        "opaque_cost": "filters",
+    },
+)

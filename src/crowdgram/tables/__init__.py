@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..later import load_later
 from .addresses import Database, as_database, is_address
 from .bins import Bins
 from .counts import ROW_LIMIT, Counts, Presence, count_rows, find_presence, known_counts, listed_rows, tally_rows
@@ -115,24 +115,21 @@ __all__ = [
     "user_totals",
 ]
 
-_LATER = {
-    "BOOKS": "reach",
-    "FAR": "reach",
-    "GROUP_PART": "reach",
-    "HeldItems": "user_totals",
-    "ItemReach": "reach",
-    "MOST_ITEMS_PER_USER": "reach",
-    "RootOfItems": "user_totals",
-    "Tallies": "tallies",
-    "Tally": "tallies",
-    "UserTotals": "user_totals",
-    "held_items": "user_totals",
-    "user_totals": "user_totals",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Statistics that most releases have no use for are loaded when they are asked for."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".statistics.{_LATER[name]}", __name__), name)
+# Statistics that most releases have no use for.
+__getattr__ = load_later(
+    __name__,
+    {
+        "BOOKS": "statistics.reach",
+        "FAR": "statistics.reach",
+        "GROUP_PART": "statistics.reach",
+        "HeldItems": "statistics.user_totals",
+        "ItemReach": "statistics.reach",
+        "MOST_ITEMS_PER_USER": "statistics.reach",
+        "RootOfItems": "statistics.user_totals",
+        "Tallies": "statistics.tallies",
+        "Tally": "statistics.tallies",
+        "UserTotals": "statistics.user_totals",
+        "held_items": "statistics.user_totals",
+        "user_totals": "statistics.user_totals",
+    },
+)
