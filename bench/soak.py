@@ -33,7 +33,7 @@ from soak_cases import Case, make_case, make_ledger, write_tables
 import crowdgram
 from crowdgram import CrowdgramError, Ledger, LedgerHead, load, verify_ledger
 
-COMMAND = [sys.executable, "-c", "from crowdgram.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from crowdgram.cli import script; script()"]
 EXPECTED = {
     "none": {0, 2, 3},
     "pair": {0, 2, 3},

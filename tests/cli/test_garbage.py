@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 
@@ -43,3 +44,32 @@ def test_a_release_within_another_process_leaves_the_collector_alone(folder):
     assert release().exit_code == 0
     assert gc.get_freeze_count() <= kept
     assert gc.get_threshold() == threshold
+
+
+def ended(code, **streams):
+    program = (
+        "import atexit, sys, threading\nfrom crowdgram.cli.garbage import end_at_once\n"
+        "atexit.register(print, 'at the end')\n"
+        "class Heavy:\n    def __del__(self):\n        sys.stderr.write('taken apart')\n"
+        f"heavy = Heavy()\nsys.stdout.write('first, ')\n{code}\nend_at_once(3)\nsys.exit(4)"
+    )
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": buffered, **streams}
+    return subprocess.run([sys.executable, "-c", program], text=True, timeout=120, check=False, **options)
+
+
+def test_a_command_ends_at_once_but_for_what_was_asked_to_run_at_the_end():
+    done = ended("")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "first, at the end\n", "")
+
+
+def test_threads_are_waited_for():
+    done = ended("threading.Timer(0.3, print, ['thread']).start()")
+    assert (done.returncode, done.stdout, done.stderr) == (4, "first, thread\nat the end\n", "taken apart")
+
+
+def test_output_that_cannot_be_written_is_said():
+    with open("/dev/full", "w") as full:
+        done = ended("", stdout=full)
+    assert done.returncode == 120  # Python's own
+    assert "No space left on device" in done.stderr

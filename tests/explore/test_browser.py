@@ -35,7 +35,7 @@ pytestmark = MARKS
 @contextlib.contextmanager
 def explorer(folder):
     """The command itself; at the end Ctrl-C stops it."""
-    run = [sys.executable, "-c", "from crowdgram.cli import main; main()", "explore"]
+    run = [sys.executable, "-c", "from crowdgram.cli import script; script()", "explore"]
     started = subprocess.Popen(run, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         said = [started.stdout.readline(), started.stdout.readline()]

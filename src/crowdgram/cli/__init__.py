@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-__all__ = ["main"]
+__all__ = ["main", "script"]
+
+
+def script() -> None:
+    """The `crowdgram` script, which has the process to itself: run the command line, and end the process."""
+    code: object = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = 0 if ended.code is None else ended.code
+    from .garbage import end_at_once
+
+    if isinstance(code, int):
+        end_at_once(code)
+    raise SystemExit(code)
 
 
 def main() -> None:
-    """Run the command line; the entry point of the `crowdgram` script."""
+    """Run the command line."""
     import sys
 
     if sys.argv[1:] == ["--version"]:  # as the option does, but without loading the command line

@@ -66,6 +66,10 @@ def _value_parts(value: Any) -> Iterator[Any]:
     if isinstance(value, list) and len(value) >= LONG_LIST:
         plain = _plain_strings(value)
         yield plain or json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    elif isinstance(value, list) and value and not any(isinstance(one, list | dict) for one in value):
+        # As with an indent, for which the standard library goes through the entries in Python.
+        entries = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",\n  ", ": "))
+        yield f"[\n  {entries[1:-1]}\n ]".encode()
     else:
         yield json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1).replace("\n", "\n ").encode()
 

@@ -258,10 +258,18 @@ def _stored_rows(paths: Sequence[str], schema: pa.Schema, wanted: Sequence[str])
 
 
 def _schemas(files: list[_File]) -> list[pa.Schema]:
-    """The schema of each file, by its metadata."""
-    from pyarrow import parquet  # slow to load, and text files do not need it
+    """The schema of each file, by its metadata. As `pyarrow.parquet.read_schema`, which loads all kinds of storage."""
+    from pyarrow._parquet import ParquetReader
 
-    return [_readable(file, "Parquet", partial(parquet.read_schema, file.path)) for file in files]
+    def read(path: str) -> pa.Schema:
+        reader = ParquetReader()
+        reader.open(path)
+        try:
+            return reader.schema_arrow
+        finally:
+            reader.close()
+
+    return [_readable(file, "Parquet", partial(read, file.path)) for file in files]
 
 
 def _check_same_types(files: list[_File], schemas: list[pa.Schema], columns: Sequence[str]) -> None:
