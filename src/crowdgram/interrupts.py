@@ -4,7 +4,7 @@ A signal's handler runs in whatever Python code comes next, and what it raises (
 passes through all of ours. But DuckDB asks for signals itself while it works, drops what the handler raised, and fails
 with an error of its own; so does Arrow with a stream of rows. `catch_interrupts` keeps it, for the caller to raise.
 While DuckDB is being loaded, what a handler raises ends the process in a crash: `hold_interrupts` has signals wait.
-In a destructor Python drops it, with a traceback: `repeat_lost_interrupts` has the signal sent once more.
+In a destructor Python drops it, with a traceback: `heed_dropped_errors` has the signal sent once more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["catch_interrupts", "hold_interrupts", "repeat_lost_interrupts"]
+__all__ = ["catch_interrupts", "hold_interrupts", "heed_dropped_errors"]
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
 REPEATED_AFTER = 0.02
@@ -87,9 +87,10 @@ def hold_interrupts() -> Iterator[None]:
             handlers[number](number, frame)
 
 
-def repeat_lost_interrupts() -> None:
+def heed_dropped_errors() -> None:
     """From now on: what a handler raises in a destructor, or wherever else Python drops an error, is not shown, and the
     signal comes again. For programs whose handlers raise `KeyboardInterrupt`, or `SystemExit` with 128 and the signal.
+    Too little memory is not shown there either: what lacks it fails with words of its own.
     """
     usual = sys.unraisablehook
 
@@ -99,7 +100,7 @@ def repeat_lost_interrupts() -> None:
             _send_soon(signal.SIGINT)
         elif isinstance(error, SystemExit) and isinstance(error.code, int) and error.code - 128 in _SIGNALS:
             _send_soon(error.code - 128)
-        else:
+        elif not isinstance(error, MemoryError):
             usual(dropped)
 
     sys.unraisablehook = hook

@@ -47,10 +47,10 @@ def _run() -> None:
     import signal
     import sys
 
-    from ..interrupts import repeat_lost_interrupts
+    from ..interrupts import heed_dropped_errors
     from .garbage import collect_seldom
 
-    repeat_lost_interrupts()
+    heed_dropped_errors()
     collect_seldom()
     # The arrays of a release are small, and the threads that numpy would start for them wait in a busy loop.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
