@@ -278,7 +278,9 @@ except (KeyboardInterrupt, SystemExit) as error:
     assert (done.stdout.split(), done.stderr) == (["dropped", code], "")
 
 
-@pytest.mark.parametrize(("error", "shown"), [("SystemExit(3)", True), ("ValueError()", True), ("MemoryError()", False)])
+@pytest.mark.parametrize(
+    ("error", "shown"), [("SystemExit(3)", True), ("ValueError()", True), ("MemoryError()", False)]
+)
 def test_other_errors_that_python_drops_are_shown_as_ever_but_for_too_little_memory(error, shown):
     program = f"""
 from crowdgram.interrupts import heed_dropped_errors

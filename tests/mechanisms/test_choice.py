@@ -8,9 +8,9 @@ from scipy import sparse
 
 from crowdgram.adjacency import Adjacency
 from crowdgram.mechanisms import Adaptive, Auto, Request
-from crowdgram.mechanisms.choice import allowance_for, prefer_rounds
+from crowdgram.mechanisms.choice import _Prices, allowance_for, prefer_rounds
 from crowdgram.mechanisms.pilot import Pilot, look_at_crowd, look_at_rows_again
-from crowdgram.mechanisms.pilot_queries import ROWS_AGAIN
+from crowdgram.mechanisms.pilot_queries import HALVES, ROWS_AGAIN
 from crowdgram.mechanisms.row_bound import Disagreement
 from crowdgram.mechanisms.tastes import Tastes, Weighing
 from crowdgram.planning import simulation
@@ -54,6 +54,29 @@ def test_heavy_users_in_doubt_are_looked_at_before_the_choice(robots):
     errors = [np.abs(estimate.probabilities - truth).sum() for estimate, _ in made]
     assert np.mean(errors) < 0.25
     assert sum(estimate.parameters["branch"] == "rounds" for estimate, _ in made) <= 2
+
+
+def test_a_crowd_that_is_unlikely_does_not_hide_what_the_choice_costs_in_all_others():
+    """One crowd of twenty has heavy users: Laplace noise is chosen for it, at 1.5 times the error in the others."""
+    prices = _Prices(
+        tastes=np.array([1.0]),
+        crowds=np.array([0.95, 0.05]),
+        plain=np.array([[0.0006, 0.5]]),
+        rounds=np.array([[0.0004, 0.9]]),
+        rounds_if_known=np.array([[0.0004, 0.9]]),
+        model=None,
+    )
+    assert not prices.rounds_err_less
+    assert prices.worth_of_rows < 0.15
+    assert prices.worth_of_both == pytest.approx(1 - 1.5**-0.95)
+
+
+def test_how_much_users_differ_is_looked_at_before_rows_are_again(robots):
+    purposes = [[event.purpose for event in run(robots, seed)[1]] for seed in range(100, 106)]
+    looked = [each for each in purposes if AGAIN & set(each)]
+    assert looked
+    for each in looked:
+        assert min(each.index(purpose) for purpose in AGAIN & set(each)) > each.index(HALVES[0].purpose)
 
 
 def test_only_a_choice_by_rows_over_known_items_lists_more_looks():

@@ -57,6 +57,22 @@ def test_a_trend_that_items_share_is_learned_and_carried_on_to_what_is_not_measu
     assert np.abs(answer - truth).sum() < 0.01
 
 
+def test_what_was_learned_around_one_centre_is_less_certain_around_another() -> None:
+    shells, drift = _shells(), Drift()
+    drift.learn(shells, _levels(shells, 0.1, 1e-5), _groups(SHARES, np.ones(ITEMS)))
+    before = drift.posterior.copy()
+    other = drift.elsewhere()
+    for variances in (drift.low, drift.high):
+        logs = np.log(variances)
+        mean, moved = before @ logs, other.posterior @ logs
+        spread, wider = before @ (logs - mean) ** 2, other.posterior @ (logs - moved) ** 2
+        assert moved == pytest.approx(mean, abs=0.7)
+        assert wider == pytest.approx(spread + 1.0, abs=0.6)
+    assert other.tilt == drift.tilt
+    other.learn(shells, _levels(shells, -0.1, 1e-5), _groups(SHARES, np.ones(ITEMS)))
+    assert (drift.posterior == before).all()
+
+
 def test_what_is_expected_of_the_bias_is_below_its_root_mean_square() -> None:
     shells, drift = _shells(), Drift()
     groups = _groups(SHARES, np.ones(ITEMS))

@@ -53,9 +53,9 @@ STRANGER = math.inf
 def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot, items: int) -> RoundsModel | None:
     """What rounds are predicted to do, if they are predicted to err less than plain noise, each at its own best bound.
 
-    Rows are looked at once more while knowing the crowd is worth its price. So is another half of the items, while
-    rounds seem to err less or knowing tastes is worth its price: rounds need to know how much users differ. `items`:
-    how many to size looks for.
+    Rows are looked at once more while knowing the crowd is worth its price, alone or together with tastes. So is
+    another half of the items, while rounds seem to err less or knowing tastes is worth its price: rounds need to know
+    how much users differ. The first half comes before rows, because it costs less. `items`: how many to size looks for.
     """
     if pilot.users < 2 * pilot.users_error:  # nobody is seen: rounds would see nothing either
         return None
@@ -63,14 +63,16 @@ def prefer_rounds(counts: Counts, spending: Looks, pilot: Pilot, items: int) -> 
     again = [query for query in ROWS_AGAIN if query.purpose in reserved]
     while allowance_for(spending, counts.items).total > 0:  # at a tiny delta many looks may leave rounds nothing
         prices = _Prices.of(spending, pilot, counts.items)
-        if again and pilot.sees_rows:
+        both, worth = prices.worth_of_both, prices.worth_of_tastes
+        first, seen = pilot.tastes.looks == 0, pilot.tastes.looks == len(HALVES)
+        price = part_for_tastes(spending.guarantee, items, pilot.weighing)
+        by_tastes = not seen and (prices.rounds_err_less or max(worth, both if first else 0.0) > price)
+        if again and pilot.sees_rows and not (first and by_tastes):
             epsilon = again[0].most(items) * spending.guarantee.epsilon
-            if prices.worth_of_rows > epsilon / spending.remaining_epsilon():
+            if max(prices.worth_of_rows, both) > epsilon / spending.remaining_epsilon():
                 look_at_rows_again(counts, spending, pilot, again.pop(0), epsilon)
                 continue
-        worth = prices.worth_of_tastes
-        useful = prices.rounds_err_less or worth > part_for_tastes(spending.guarantee, items, pilot.weighing)
-        if not useful or pilot.tastes.looks == len(HALVES):
+        if not by_tastes:
             return prices.model if prices.rounds_err_less else None
         pilot.tastes = look_at_tastes(counts, spending, items, pilot.weighing, pilot.tastes, worth)
     return None
@@ -118,6 +120,17 @@ class _Prices:
         """The part of the error that the choice would save if the crowd were known."""
         best = np.minimum(*(average_error(self.tastes, each) for each in (self.plain, self.rounds_if_known)))
         return self._saved(float(average_error(self.crowds, best)))
+
+    @property
+    def worth_of_both(self) -> float:
+        """The part of an error that the choice would save, in its mean logarithm, if the crowd and tastes were known.
+
+        An unlikely crowd of heavy users that would make any release err a hundred times more decides what is expected,
+        and hides what the choice costs in all the others.
+        """
+        chosen = self.rounds if self.rounds_err_less else self.plain
+        ratios = np.log(chosen / np.minimum(self.plain, self.rounds_if_known))
+        return 1 - math.exp(-float(self.tastes @ ratios @ self.crowds))
 
     def _saved(self, known: float) -> float:
         return 1 - known / min(self._expected(self.plain), self._expected(self.rounds))

@@ -133,6 +133,8 @@ def run_rounds(
         share = _share(view, budget, shrunk, number, rounds, histogram_share)
         past.append(_measure(view, budget, facts, drift, share, number))
         view.measured.drop()
+        if number == 1 and most > 1:
+            drift = drift.elsewhere()  # the first centre is nobody's: how far users are from it is a matter of rows
         answer = _combined(past, drift, view.groups, GroupShares.of(view.groups, view.centre.shares))
         shrunk = shrink(answer.values, answer.deviations, budget.shape, prior)
         centre, deviations = project(shrunk.means), answer.deviations

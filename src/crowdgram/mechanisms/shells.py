@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -207,6 +208,20 @@ class Drift:
         self._precision, self._score = 1 / TUNING.drift, 0.0
         self._told = math.inf
         self._walked: tuple[Shells, float, tuple[Floats, Floats]] | None = None
+
+    def elsewhere(self) -> Drift:
+        """What is believed of the drift around another centre: variances may differ, by half of what the prior lets
+        them.
+        """
+        away = np.log(VARIANCES[:, None] / VARIANCES) / (TUNING.drift_spread / 2)
+        blur = np.exp(-0.5 * away**2)
+        blur /= blur.sum(axis=0)
+        grid = self.posterior.reshape(len(VARIANCES), len(VARIANCES), len(POWERS))
+        found = copy(self)
+        found._log = np.log(np.maximum(np.einsum("ai,bj,ijk->abk", blur, blur, grid).ravel(), 1e-300))
+        found.posterior = _likely(found._log)
+        found._told, found._walked = math.inf, None
+        return found
 
     @property
     def tilt(self) -> tuple[float, float]:
