@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["catch_interrupts", "hold_interrupts", "heed_dropped_errors"]
+__all__ = ["catch_interrupts", "heed_dropped_errors", "hold_interrupts"]
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
 REPEATED_AFTER = 0.02
