@@ -14,7 +14,8 @@ ODD = [0.0, -0.0, 1.0, 0.1, 1e-300, 5e-324, 1.7976931348623157e308, 1e21, 1e22, 
 
 
 def test_short_documents_are_written_as_ever():
-    document = {"a": 1, "b": {"c": [1, {"d": None}], "e": []}, "f": np.array(ODD), "g": ["ä\n", True], "h": []}
+    nested = {"c": [1, {"d": None}], "e": []}
+    document = {"a": 1, "b": nested, "f": np.array(ODD), "g": ["ä\n", True], "h": [], "i": [[1, 2], 3], "j": [(4, 5)]}
     plain = {**document, "f": ODD}
     assert document_text(document) == json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 

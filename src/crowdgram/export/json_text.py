@@ -66,7 +66,7 @@ def _value_parts(value: Any) -> Iterator[Any]:
     if isinstance(value, list) and len(value) >= LONG_LIST:
         plain = _plain_strings(value)
         yield plain or json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    elif isinstance(value, list) and value and not any(isinstance(one, list | dict) for one in value):
+    elif isinstance(value, list) and value and not any(isinstance(one, list | tuple | dict) for one in value):
         # As with an indent, for which the standard library goes through the entries in Python.
         entries = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",\n  ", ": "))
         yield f"[\n  {entries[1:-1]}\n ]".encode()
