@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -73,3 +76,27 @@ def test_output_that_cannot_be_written_is_said():
         done = ended("", stdout=full)
     assert done.returncode == 120  # Python's own
     assert "No space left on device" in done.stderr
+
+
+def test_output_that_nobody_reads_does_not_keep_a_command_from_being_ended():
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(65536))
+    os.set_blocking(writer, True)
+    program = (
+        "import os\nfrom crowdgram.cli.garbage import end_at_once\nprint('more')\nos.write(2, b'!')\nend_at_once(0)"
+    )
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, env=buffered) as process:
+        assert process.stderr.read(1) == b"!"
+        time.sleep(0.3)  # until it waits for the pipe; if that takes longer, the signal comes before and ends it too
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=60)
+        process.kill()
+    assert process.returncode == -signal.SIGTERM
+    os.close(reader)
+    os.close(writer)

@@ -227,6 +227,22 @@ def test_a_folder_named_like_a_partition_hides_no_column(tmp_path, suffix):
     assert counted(folder / f"t.{suffix}") == [("a", 2, 1), ("b", 2, 1)]
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("users", [["a", "b"], [1, 2]])
+def test_a_path_that_begins_like_an_address_is_itself(tmp_path, monkeypatch, suffix, users):
+    """`file:/there/t` is read in the folder `file:`, and not at /there."""
+    other, own = tmp_path / "there", tmp_path / f"file:{tmp_path}" / "there"
+    for folder, item in ((other, "i2"), (own, "i1")):
+        folder.mkdir(parents=True)
+        frame = pl.DataFrame({"who": users, "what": [item, item]})
+        {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[suffix](
+            folder / f"t.{suffix}"
+        )
+    monkeypatch.chdir(tmp_path)
+    found = counted(f"file:{other}/t.{suffix}")
+    assert [item for _, item, _ in found] == [DOMAIN.index("i1")] * 2
+
+
 def test_integers_of_all_widths():
     for kind in (pa.int8(), pa.uint16(), pa.int64(), pa.uint64()):
         table = pa.table({"who": pa.array([1, 1, 2], kind), "what": pa.array([3, 3, 4], kind)})

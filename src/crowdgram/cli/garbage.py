@@ -45,10 +45,12 @@ def end_at_once(code: int) -> None:
     """
     if threading.active_count() > 1:
         return
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # all is done
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    signals = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    for number in signals:  # all is done
+        signal.signal(number, signal.SIG_IGN)
     atexit._run_exitfuncs()  # each of them once: Python would find none left
+    for number in signals:  # a pipe that nobody reads may be full
+        signal.signal(number, signal.SIG_DFL)
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:

@@ -179,7 +179,8 @@ def _scan(
     engine: DuckEngine, files: list[_File], suffix: str, columns: Sequence[str] | None, user: str | None, form: Csv
 ) -> Relation:
     # DuckDB takes every path for a pattern, and a folder named `user=7` for a column that hides the file's own.
-    paths, first = [file.path for file in files], files[0]
+    # It and Arrow take a path that begins with a scheme, such as file:, for an address.
+    paths, first = [os.path.abspath(file.path) for file in files], files[0]
     exact = f"[{', '.join(_quoted(glob.escape(path)) for path in paths)}], hive_partitioning = false"
     if suffix in PARQUET_SUFFIXES:
         schemas = _schemas(files)
@@ -258,7 +259,9 @@ def _stored_rows(paths: Sequence[str], schema: pa.Schema, wanted: Sequence[str])
 
 
 def _schemas(files: list[_File]) -> list[pa.Schema]:
-    """The schema of each file, by its metadata. As `pyarrow.parquet.read_schema`, which loads all kinds of storage."""
+    """The schema of each file, by its metadata. As `pyarrow.parquet.read_schema`, which loads all kinds of storage and
+    takes some paths for addresses.
+    """
     from pyarrow._parquet import ParquetReader
 
     def read(path: str) -> pa.Schema:
