@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["catch_interrupts", "heed_dropped_errors", "hold_interrupts"]
+__all__ = ["SIGNALS", "catch_interrupts", "heed_dropped_errors", "hold_interrupts"]
 
-_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+"""Those that ask a program to end."""
 REPEATED_AFTER = 0.02
 """Seconds after which a signal is sent once more."""
 
@@ -48,7 +49,7 @@ def catch_interrupts(stop: Callable[[], object] | None = None) -> Iterator[list[
 
         return handle
 
-    found = {number: signal.getsignal(number) for number in _SIGNALS}
+    found = {number: signal.getsignal(number) for number in SIGNALS}
     ours = {number: (handler, watched(handler)) for number, handler in found.items() if callable(handler)}
     for number, (_, handle) in ours.items():
         signal.signal(number, handle)
@@ -74,7 +75,7 @@ def hold_interrupts() -> Iterator[None]:
     def wait(number: int, frame: Any) -> None:
         waiting.append((number, frame))
 
-    found = {number: signal.getsignal(number) for number in _SIGNALS}
+    found = {number: signal.getsignal(number) for number in SIGNALS}
     handlers = {number: handler for number, handler in found.items() if callable(handler)}
     try:
         for number in handlers:
@@ -98,7 +99,7 @@ def heed_dropped_errors() -> None:
         error = dropped.exc_value
         if isinstance(error, KeyboardInterrupt):
             _send_soon(signal.SIGINT)
-        elif isinstance(error, SystemExit) and isinstance(error.code, int) and error.code - 128 in _SIGNALS:
+        elif isinstance(error, SystemExit) and isinstance(error.code, int) and error.code - 128 in SIGNALS:
             _send_soon(error.code - 128)
         elif not isinstance(error, MemoryError):
             usual(dropped)

@@ -14,6 +14,8 @@ import signal
 import sys
 import threading
 
+from ..interrupts import SIGNALS
+
 __all__ = ["collect_seldom", "end_at_once", "keep_what_is_loaded"]
 
 _MANY = 200_000
@@ -45,11 +47,10 @@ def end_at_once(code: int) -> None:
     """
     if threading.active_count() > 1:
         return
-    signals = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    for number in signals:  # all is done
+    for number in SIGNALS:  # all is done
         signal.signal(number, signal.SIG_IGN)
     atexit._run_exitfuncs()  # each of them once: Python would find none left
-    for number in signals:  # a pipe that nobody reads may be full
+    for number in SIGNALS:  # a pipe that nobody reads may be full
         signal.signal(number, signal.SIG_DFL)
     try:
         for stream in (sys.stdout, sys.stderr):
